@@ -195,7 +195,6 @@ TASKS: dict[str, Task] = {
     "by_expected_value": lambda f, s: weitzman.strategies.by_expected_value(f),
     "on_reward_grid": lambda f, s: weitzman.strategies.on_reward_grid(s),
     "exhaustive": lambda f, s: weitzman.strategies.exhaustive(f),
-    "equivalent_box_size": lambda f, s: weitzman.policy.equivalent_box_size(s),
     "random_order": lambda f, s: weitzman.strategies.random_order(s, 1000, 0),
     "value_of_set": lambda f, s: weitzman.strategies.value_of_set(f, range(len(f))),
     "value_of_order": lambda f, s: weitzman.strategies.value_of_order(f, f.roots[:3].tolist()),

@@ -178,9 +178,10 @@ def equivalent_box(f: Forest, s: Solution) -> None:
     except TooLarge:
         assert f.endless.any() or (f.count > 1).any()
         return
-    taken = f.sign * np.maximum(f.sign * box.reward, f.sign * f.outside)
-    assert box.chance @ (taken - f.sign * box.cost) == pytest.approx(s.value, abs=CLOSE)
-    assert (box.held, box.stated_error) == (f.outside, f.stated_error)
+    taken = f.sign * np.maximum(f.sign * box.rewards[0][0], f.sign * f.outside)
+    earned = box.laws[0][0] @ (taken - f.sign * box.costs[0][0])
+    assert earned == pytest.approx(s.value, abs=CLOSE)
+    assert (box.outside, box.stated_error) == (f.outside, f.stated_error)
 
 
 def truncate(f: Forest, s: Solution) -> None:

@@ -20,7 +20,7 @@ from small_oracles import columns_of, value_in_order
 from test_kinds_by_functions import CLOSE, FUNCTIONS, KINDS, NO_NUMBER, draw
 
 import weitzman
-from weitzman import Forest, Solution, policy, questions, strategies
+from weitzman import Forest, Solution, questions, strategies
 from weitzman.errors import WeitzmanError
 
 SEEDS = range(3)
@@ -45,14 +45,6 @@ def orders(f: Forest) -> list[tuple[int, ...]]:
 def way_to(f: Forest, v: int) -> tuple[int, ...]:
     """The boxes from a root to this one."""
     return (*way_to(f, int(f.parent[v])), v) if f.parent[v] >= 0 else (v,)
-
-
-def equivalent_box_size(f: Forest, s: Solution) -> None:
-    most = policy.equivalent_box_size(s)
-    if f.endless.any():
-        assert most == np.inf
-    else:
-        assert most >= len(policy.equivalent_box(s).chance)
 
 
 def value_of_set(f: Forest, s: Solution) -> None:
@@ -262,7 +254,6 @@ def risk_sweep(f: Forest, s: Solution) -> None:
 
 
 CELLS: dict[str, Callable[[Forest, Solution], None]] = {
-    "policy.equivalent_box_size": equivalent_box_size,
     "strategies.value_of_set, everything": value_of_set,
     "strategies.best_nonadaptive": best_nonadaptive,
     "strategies.value_of_order": value_of_order,
@@ -279,7 +270,7 @@ CELLS: dict[str, Callable[[Forest, Solution], None]] = {
 }
 # Cells without a comparison, by what a caller is told.
 _ENDS = dict.fromkeys(CELLS, "needs a forest that ends")
-for _name in ("policy.equivalent_box_size", "questions.frontier", "questions.within_budget"):
+for _name in ("questions.frontier", "questions.within_budget"):
     del _ENDS[_name]  # these know endless lines
 REASONS: dict[tuple[str, str], str] = {
     **{(name, "endless"): said for name, said in _ENDS.items()},

@@ -291,7 +291,7 @@ ELSEWHERE = {
 }  # fmt: skip
 # Results whose numbers are compared in the rows of their functions, in the other two files.
 BY_FUNCTION = {
-    "BreakEven", "EquivalentBox", "PayoffLaw", "Exhaustive", "FixedSet", "FixedOrder", "FixedLine",
+    "BreakEven", "PayoffLaw", "Exhaustive", "FixedSet", "FixedOrder", "FixedLine",
     "Approximation", "Commitment", "IndexSlopes", "Knowing", "Mixture", "SpendFrontier",
     "RiskSweep", "Swing", "Tornado",
 }  # fmt: skip
@@ -339,7 +339,7 @@ SAME = {
 # What was given, what only other terms of a search have, and counts of the work that was done.
 # The turns of a sweep are the ends of its decisions.
 PLAIN = {
-    "Chain": {"dense"}, "MissBounds": {"delta"}, "EquivalentBox": {"risk_tolerance"},
+    "Chain": {"dense"}, "MissBounds": {"delta"},
     "FixedSet": {"sequence"}, "RiskSweep": {"turns"}, "FixedLine": {"looked_at"},
     "Exhaustive": {"situations"},
 }  # fmt: skip

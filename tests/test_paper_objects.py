@@ -14,7 +14,7 @@ from weitzman.chains import fixed_point, miss_bounds, miss_bounds_together, prob
 from weitzman.engine import payoff_table
 from weitzman.errors import InvalidArgument, TooLarge
 from weitzman.forest.pools import Pool
-from weitzman.policy import equivalent_box, equivalent_box_size, payoff_law
+from weitzman.policy import equivalent_box, payoff_law
 
 
 def random_line(
@@ -177,8 +177,8 @@ def test_the_equivalent_box_earns_what_the_search_earns(seed: int, minimize: boo
     solution = solve(f)
     for held in (f.outside, f.sign * 2.0):
         box = equivalent_box(solution, held=held)
-        taken = f.sign * np.maximum(f.sign * box.reward, f.sign * held)
-        earned = float(box.chance @ (taken - f.sign * box.cost))
+        taken = f.sign * np.maximum(f.sign * box.rewards[0][0], f.sign * held)
+        earned = float(box.laws[0][0] @ (taken - f.sign * box.costs[0][0]))
         assert earned == pytest.approx(solve(f.changed(outside=held)).value, abs=1e-12)
     free = solution.capped_law().box(f.outside)
     assert solve(free).value == pytest.approx(solution.value, abs=1e-9)
@@ -195,36 +195,12 @@ def test_the_index_of_the_contracted_box_is_not_the_highest_index() -> None:
     solution = solve(two)
     box = equivalent_box(solution)
     ends = {(0.0, 2.0): 0.25, (4.0, 2.0): 0.25, (10.0, 1.0): 0.5}
-    pairs = zip(box.reward.tolist(), box.cost.tolist(), strict=True)
-    assert dict(zip(pairs, box.chance.tolist(), strict=True)) == ends
+    pairs = zip(box.rewards[0][0].tolist(), box.costs[0][0].tolist(), strict=True)
+    assert dict(zip(pairs, box.laws[0][0].tolist(), strict=True)) == ends
     # E (R - x)^+ = E c = 3/2 at x = 7: one half of 3, and nothing from the others
     root = next(x for x in range(20) if sum(p * max(r - x, 0) for (r, _), p in ends.items()) == 1.5)
-    assert root == solve(box.forest()).index(0) == 7
+    assert root == solve(box).index(0) == 7
     assert max(solution.index(0), solution.index(1)) == 8
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_the_size_of_the_equivalent_box_is_said_before(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    solution = solve(forked(seed, bool(seed % 2)))
-    assert len(equivalent_box(solution).chance) <= equivalent_box_size(solution) <= 7 * 7
-    alone = Forest.from_arrays(  # one line: no other tree stops it, and the bound is the number
-        parent=[-1, 0, 1], cost=[0.01] * 3, rewards=rng.permutation(12).reshape(3, 4) * 1.0,
-        law=[rng.dirichlet(np.ones(4), None if i == 0 else 4) for i in range(3)],
-    )  # fmt: skip
-    most = equivalent_box_size(solve(alone))
-    assert len(equivalent_box(solve(alone)).chance) <= most <= 4 + 16 + 64
-    assert equivalent_box_size(solve(alone), held=50.0) == 1
-    endless = line(([0.5, 0.5], [[0.5, 0.5]] * 2), length=np.inf, rewards=[0, 9], cost=1)
-    assert equivalent_box_size(solve(endless)) == np.inf
-
-
-def test_an_error_says_how_large_it_would_have_been() -> None:
-    lottery = line([[0.5, 0.5]], rewards=[0, 1], cost=1e-6, count=400)
-    with pytest.raises(TooLarge, match=r"ends in up to 1.8e\+190 ways") as error:
-        equivalent_box(solve(line([[0.5, 0.25, 0.25]], rewards=[0, 1, 2], cost=1e-9, count=316)))
-    assert error.value.situations == pytest.approx(4.0**316)
-    assert equivalent_box_size(solve(lottery)) == pytest.approx(3.0**400)
 
 
 def test_a_large_joint_law_is_refused_and_told() -> None:

@@ -120,7 +120,7 @@ def _one(
     """All cells of a method."""
     keeper, began = CellKeeper(folder), time.process_time()
     found = backtest(
-        curves, full_run_costs=FULL_RUN_COSTS, instance=instance, methods=[method],
+        curves, full_run_cost=FULL_RUN_COSTS, instance=instance, methods=[method],
         log_runs=0 if log == "without" else None, repeats=size.repeats, orders=size.orders,
         executor=keeper,
     )  # fmt: skip

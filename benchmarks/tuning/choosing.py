@@ -83,7 +83,7 @@ def regrets(each: Set, folder: Path, names: list[str]) -> np.ndarray:
     labels = None if instance is None else [instance[i] for i in keep.tolist()]
     methods = [CandidatePolicy(name) for name in names]
     found = backtest(
-        curves.select(keep), full_run_costs=COSTS, instance=labels, methods=methods,
+        curves.select(keep), full_run_cost=COSTS, instance=labels, methods=methods,
         repeats=1, orders=1,
     )  # fmt: skip
     return np.asarray(found.regret[:-1].mean(axis=-1))

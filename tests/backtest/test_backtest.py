@@ -451,7 +451,7 @@ def asha_settings(log: Log):
 def found(request) -> Backtest:
     c = random_curves(np.random.default_rng(8), tasks=3, minimize=request.param)
     return backtest(
-        c, full_run_costs=[0.01, 0.1], methods=simple_methods(), repeats=2, orders=4, seed=3
+        c, full_run_cost=[0.01, 0.1], methods=simple_methods(), repeats=2, orders=4, seed=3
     )
 
 
@@ -666,10 +666,10 @@ def test_trace_is_cumulative():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "either `price` or `full_run_costs`"),
-        ({"price": 1, "full_run_costs": 1}, "either `price` or `full_run_costs`"),
+        ({}, "either `price` or `full_run_cost`"),
+        ({"price": 1, "full_run_cost": 1}, "either `price` or `full_run_cost`"),
         ({"price": [1, -2]}, r"`price` must be above 0 and finite, but it is \[1.0, -2.0\]"),
-        ({"full_run_costs": 0}, "`full_run_costs` must be above 0"),
+        ({"full_run_cost": 0}, "`full_run_cost` must be above 0"),
         ({"price": 1, "orders": 0}, "`orders` must be at least 1, but it is 0"),
         ({"price": 1, "log_runs": 30}, "has 30 runs, so its log can have 0 to 29 of them"),
         ({"price": 1, "instance": ["a"]}, "a label for each of the 30 runs, but it has 1"),
@@ -692,7 +692,7 @@ def test_a_task_of_one_run_cannot_be_split():
 
 def test_free_runs_have_no_price_by_full_runs():
     with pytest.raises(InvalidArgument, match="cost nothing: state `price`"):
-        backtest(curves([[1.0], [2.0]], [[0], [0]]), full_run_costs=0.1, methods=[FullRuns()])
+        backtest(curves([[1.0], [2.0]], [[0], [0]]), full_run_cost=0.1, methods=[FullRuns()])
 
 
 def test_unknown_measures_and_tasks(found):
@@ -707,7 +707,7 @@ def test_without_a_log_methods_have_their_documented_options():
     letters = learn.sample().of_task("letter")
     methods = [m for m in methods_without_log() if "Optuna" not in m.name]
     found = backtest(
-        letters, full_run_costs=[0.0001, 0.3], methods=methods, log_runs=0, repeats=1, orders=2
+        letters, full_run_cost=[0.0001, 0.3], methods=methods, log_runs=0, repeats=1, orders=2
     )
     assert found.methods[0] == "index policy"
     assert "Hyperband, 30 runs" in found.methods

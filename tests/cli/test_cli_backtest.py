@@ -32,7 +32,7 @@ def usual(tmp_path):
 
 
 def test_columns_are_found_and_told(usual, capsys):
-    assert cli.main(["backtest", usual, "--full-run-costs", "0.01,0.1", *METHODS]) == 0
+    assert cli.main(["backtest", usual, "--full-run-cost", "0.01,0.1", *METHODS]) == 0
     out, err = capsys.readouterr()
     assert err == "columns: run config_id, step epoch, score val_score, cost cost_seconds\n"
     assert out.count("a full run costs") == 2
@@ -51,7 +51,7 @@ def test_a_storage_of_optuna_is_a_log(tmp_path, capsys):
         for step in range(1, 4):
             trial.report(level / step, step)
         study.tell(trial, level / 3)
-    said = ["backtest", url, "--full-run-costs", "0.01", "--json"]
+    said = ["backtest", url, "--full-run-cost", "0.01", "--json"]
     assert cli.main([*said, *METHODS]) == 0
     assert json.loads(capsys.readouterr().out)["minimize"] is True
     assert cli.main([*said, "--score", "loss", *METHODS]) != 0
@@ -107,8 +107,8 @@ def test_tables_of_tasks_and_a_figure(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        ([], 2, "say either --price or --full-run-costs"),
-        (["--price", "1", "--full-run-costs", "1"], 2, "either --price or --full-run-costs"),
+        ([], 2, "say either --price or --full-run-cost"),
+        (["--price", "1", "--full-run-cost", "1"], 2, "either --price or --full-run-cost"),
         (["--price", "0"], 2, "0 is not above 0"),
         (["--price", "1,x"], 2, "'x' is not a number such as"),
         (["--price", "1", "--plot", "a.xyz"], 2, "must end with .png, .svg or .pdf"),

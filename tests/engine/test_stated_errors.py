@@ -110,7 +110,7 @@ def test_nonsense_is_refused(wrong, message):
 def test_boxes_in_place_of_a_forest_keep_the_stated_error():
     f = line([[0.5, 0.5]], rewards=[0, 10], cost=1).changed(stated_error=0.045)
     s = solve(f)
-    for box in (s.capped_law().box(), s.capped_law(0).box(), equivalent_box(s).forest()):
+    for box in (s.capped_law().box(), s.capped_law(0).box(), equivalent_box(s)):
         assert box.stated_error == 0.045
         assert solve(box).gap >= 0.045
         assert solve(box).status is Status.DISCRETIZED

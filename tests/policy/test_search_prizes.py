@@ -185,7 +185,7 @@ def test_equivalent_boxes_are_for_one_prize_without_time():
     forest = random_terms(np.random.default_rng(1), "risk")
     solution = solve(forest, exact=True)
     box = equivalent_box(solution)
-    assert solve(box.forest()).value == pytest.approx(solution.value)
+    assert solve(box).value == pytest.approx(solution.value)
     with pytest.raises(InvalidArgument, match="the equivalent box is for"):
         equivalent_box(solve(staff()))
     with pytest.raises(InvalidArgument, match="several prizes"):

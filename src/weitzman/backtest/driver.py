@@ -28,7 +28,7 @@ def backtest(
     curves: Curves,
     *,
     price: float | Sequence[float] | None = None,
-    full_run_costs: float | Sequence[float] | None = None,
+    full_run_cost: float | Sequence[float] | None = None,
     instance: Sequence[str] | None = None,
     methods: Sequence[Method] | None = None,
     log_runs: int | None = None,
@@ -50,7 +50,7 @@ def backtest(
     curves : Curves
     price : float or several
         What one point of score is worth, in units of cost.
-    full_run_costs : float or several
+    full_run_cost : float or several
         Instead of ``price``: how many points a full run costs on average. This sets the price for
         each task.
     instance : sequence of str, optional
@@ -86,7 +86,7 @@ def backtest(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    quoted, costs = _prices(curves, price, full_run_costs)
+    quoted, costs = _prices(curves, price, full_run_cost)
     usual = (methods_without_log if log_runs == 0 else all_methods)(settings=bool(curves.settings))
     chosen = usual if methods is None else list(methods)
     if not chosen:
@@ -111,7 +111,7 @@ def backtest(
     return Backtest(
         methods=(*(m.name for m in chosen), HINDSIGHT),
         quoted=tuple(quoted.tolist()),
-        by_full_run=full_run_costs is not None,
+        by_full_run=full_run_cost is not None,
         tasks=curves.tasks,
         price=costs,
         task=np.array([d.job[0] for d in done]),
@@ -126,16 +126,16 @@ def backtest(
 def _prices(
     curves: Curves,
     price: float | Sequence[float] | None,
-    full_run_costs: float | Sequence[float] | None,
+    full_run_cost: float | Sequence[float] | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Prices as given, and the price of a point by task."""
-    if (price is None) == (full_run_costs is None):
-        raise InvalidArgument("give either `price` or `full_run_costs`.")
-    quoted = np.atleast_1d(np.asarray(price if full_run_costs is None else full_run_costs, float))
+    if (price is None) == (full_run_cost is None):
+        raise InvalidArgument("give either `price` or `full_run_cost`.")
+    quoted = np.atleast_1d(np.asarray(price if full_run_cost is None else full_run_cost, float))
     if quoted.ndim != 1 or not len(quoted) or not ((quoted > 0) & np.isfinite(quoted)).all():
-        what = "price" if full_run_costs is None else "full_run_costs"
+        what = "price" if full_run_cost is None else "full_run_cost"
         raise InvalidArgument(f"`{what}` must be above 0 and finite, but it is {quoted.tolist()}.")
-    if full_run_costs is None:
+    if full_run_cost is None:
         return quoted, np.tile(quoted[:, None], len(curves.tasks))
     mean = np.array([curves.of_task(task).total_cost.mean() for task in curves.tasks])
     if not (mean > 0).all():

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .._common.log_names import USUAL, usual
+from .._common.text import printable
+from ..errors import InvalidArgument, UnknownName
 from .console import progress_bar
 from .given_file import PATH, given_file
 from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
@@ -20,17 +22,6 @@ if TYPE_CHECKING:
     from ..backtest.methods import Method
     from ..learn.curves import Curves
 
-_ABOUT = """\
-Search past runs again and print what each method would have earned: the best
-score it sees, less what it pays to see it.
-
-FILE is a table with one row for each step of each run. Part of the runs of a
-task is the log: methods learn from it and tune their options on it. The other
-runs are searched in random orders, the same for all methods. A score is seen
-once its cost has been paid.
-
-Say what one point of score is worth in units of cost: by --price, or by
---full-run-costs, the points that a full run costs on average."""
 
 _JSON = """\
 Payoff and regret are in points of score: payoff = score - spend / price. regret
@@ -47,7 +38,6 @@ interval.
 
 
 def _column_options(command: F) -> F:
-    """Add an option for each role that a column may have."""
     for name, known in reversed(USUAL.items()):
         what = f"Column of the {name}" + (", if any" if name == "task" else "")
         text = f"{what} (default: {', '.join(known[:3])}, ...)."
@@ -55,7 +45,7 @@ def _column_options(command: F) -> F:
     return command
 
 
-@command(_ABOUT, short="What methods would have earned on past runs.", epilog=_JSON)
+@command(short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
     "file",
     metavar="FILE",
@@ -67,7 +57,7 @@ def _column_options(command: F) -> F:
     "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
 )
 @click.option(
-    "--full-run-costs", type=Several(POSITIVE), metavar="X,...",
+    "--full-run-cost", type=Several(POSITIVE), metavar="X,...",
     help="Points that a full run costs on average; sets the price of each task.",
 )  # fmt: skip
 @_column_options
@@ -112,14 +102,31 @@ def _column_options(command: F) -> F:
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
 @json_option
 def backtest(options: Options) -> None:
-    """Carry out the command."""
+    """Search past runs again and print what each method would have earned: the best
+    score it sees, less what it pays to see it.
 
-    if (options.price is None) == (options.full_run_costs is None):
-        raise click.UsageError("say either --price or --full-run-costs.")
+    FILE is a table with one row for each step of each run. Part of the runs of a
+    task is the log: methods learn from it and tune their options on it. The other
+    runs are searched in random orders, the same for all methods. A score is seen
+    once its cost has been paid.
+
+    Say what one point of score is worth in units of cost: by --price, or by
+    --full-run-cost, the points that a full run costs on average.
+    """
+    if (options.price is None) == (options.full_run_cost is None):
+        raise click.UsageError("say either --price or --full-run-cost.")
     if not (options.plot or ".png").endswith((".png", ".svg", ".pdf")):
         raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
-    with given_file(options.file, ".csv") as options.file:
-        found = _found(options)
+    from ..backtest.driver import backtest as run
+
+    with given_file(options.file, ".csv") as path, progress_bar("back-testing") as progress:
+        curves, instance = _curves(path, options)
+        found = run(
+            curves, price=options.price, full_run_cost=options.full_run_cost, instance=instance,
+            methods=_methods(options, bool(curves.settings)), log_runs=options.log_runs,
+            repeats=options.repeats, orders=options.orders, seed=options.seed,
+            workers=options.workers or os.cpu_count() or 1, progress=progress,
+        )  # fmt: skip
     if options.plot is not None:
         _draw(found, options.plot)
     if options.json:
@@ -145,87 +152,46 @@ def _draw(found: Backtest, image: str) -> None:
         figure.savefig(new, dpi=150)
 
 
-def _found(options: Options) -> Backtest:
-    from ..backtest.driver import backtest as run
-
-    curves, instance = _curves(options)
-    with progress_bar("back-testing") as progress:
-        return run(
-            curves,
-            price=options.price,
-            full_run_costs=options.full_run_costs,
-            instance=instance,
-            methods=_methods(options, bool(curves.settings)),
-            log_runs=options.log_runs,
-            repeats=options.repeats,
-            orders=options.orders,
-            seed=options.seed,
-            workers=options.workers or os.cpu_count() or 1,
-            progress=progress,
-        )
-
-
-def _curves(options: Options) -> tuple[Curves, Sequence[str] | None]:
+def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
-    from ..errors import InvalidArgument
     from ..learn.curves import Curves
     from ..learn.log_tables import read_log
 
-    if "://" in options.file:
-        said = [f"--{x}" for x in (*USUAL, "instance", "settings") if getattr(options, x)]
-        if said:
-            raise InvalidArgument(
-                f"{said[0]} names a column of a table, but {options.file} is a storage of Optuna."
-            )
+    said: dict[str, str | None] = {role: getattr(options, role) for role in USUAL}
+    instance, settings = options.instance, options.settings
+    if "://" in file:
+        for name, x in {**said, "instance": instance, "settings": settings}.items():
+            if x:
+                raise InvalidArgument(
+                    f"--{name} names a column of a table, but {file} is a storage of Optuna."
+                )
         minimize = {"minimize": True} if options.minimize else {}
-        return Curves.from_optuna(options.file, ended=True, **minimize), None
-    table = read_log(options.file)
-    names = _columns(options, [str(name) for name in table])
+        return Curves.from_optuna(file, ended=True, **minimize), None
+    table = read_log(file)
+    there = [str(name) for name in table]  # a role is what was said, or a usual name
+    names = {role: x or usual(role, there) or role for role, x in said.items()}
+    if names["task"] not in there and not said["task"]:
+        del names["task"]  # all runs belong together
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
-    instance = options.instance
+    if settings is not None and not settings.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
+        settings = _words(settings)
     curves = Curves.read(
-        table,
-        run=names["run"] if instance is None else (instance, names["run"]),
-        step=names["step"],
-        score=names["score"],
-        cost=names["cost"],
-        task=names.get("task"),
-        kind=instance,
-        ended=True,
-        minimize=options.minimize or None,
-        settings=_settings(options.settings),
-    )
+        table, run=names["run"] if instance is None else (instance, names["run"]),
+        step=names["step"], score=names["score"], cost=names["cost"], task=names.get("task"),
+        kind=instance, ended=True, minimize=options.minimize or None, settings=settings,
+    )  # fmt: skip
     if instance is None:
         return curves, None
     return replace(curves, kind=("",) * len(curves)), curves.kind
-
-
-def _settings(said: str | None) -> str | list[str] | None:
-    """A file by its name, or columns of the log."""
-    if said is None or said.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
-        return said
-    return _words(said)
 
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _columns(options: Options, there: list[str]) -> dict[str, str]:
-    """The column of each role: what was said, or the first known name that the table has."""
-    found: dict[str, str] = {}
-    for role in USUAL:
-        said: str | None = getattr(options, role)
-        known = usual(role, there)
-        if said or known or role != "task":  # without tasks all runs belong together
-            found[role] = said or known or role
-    return found
-
-
 def _methods(options: Options, settings: bool) -> list[Method]:
     from ..backtest.optuna_peers import optuna_installed
     from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
-    from ..errors import UnknownName
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
     there = all_methods(settings=settings, samplers=samplers)
@@ -239,17 +205,16 @@ def _methods(options: Options, settings: bool) -> list[Method]:
         _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
     if options.methods is None:
         return there
-    words = _words(options.methods.lower())
-    chosen = [m for word in words for m in there if word in m.name.lower()]
-    for word in words:
-        if not any(word in m.name.lower() for m in there):
+    chosen: dict[Method, None] = {}
+    for word in _words(options.methods.lower()):
+        some = [method for method in there if word in method.name.lower()]
+        if not some:
             raise UnknownName(
                 f"no method is called {word!r}; there are {', '.join(m.name for m in there)}."
             )
-    return list(dict.fromkeys(chosen))
+        chosen |= dict.fromkeys(some)
+    return list(chosen)
 
 
 def _say(text: str) -> None:
-    from .._common.text import printable
-
     print(printable(text), file=sys.stderr)

@@ -15,8 +15,9 @@ from ..errors import WeitzmanError
 from .console import as_json, print_lines
 from .given_file import (
     PATH,
-    how_read,
+    given_file,
     instance_argument,
+    read_file,
     read_instance,
     table_options,
     written_file,
@@ -26,86 +27,68 @@ from .options import Options, command, json_option, output_option
 if TYPE_CHECKING:
     from ..forest.model import Forest
 
-_CHECK = """\
-Print ok and the size of the problem, or what is wrong with its file.
 
-\b
---json prints one object:
-  {"ok": true, "boxes": 3, "with copies": 3, "roots": 2, ...}
-or, with the exit code of the error:
-  {"ok": false, "error": ...}"""
-
-_CONVERT = """\
-Read a problem from one file and write it to another. The endings of the names
-decide the formats.
-
-\b
-  .json     for people and programs; see weitzman schema
-  .json.gz  the same, compressed
-  .wz       compact columns with checksums, for millions of boxes
-  .csv, .tsv, .xlsx
-            a table: one row for each box, state of its parent, and own state
-            (.xlsx needs pip install "weitzman[excel]")
-  -         standard input; JSON to standard output"""
-
-_TEMPLATE = """\
-Write a sheet to fill in: an example that can be solved as it stands, and notes.
-
-\b
-  weitzman template -o stages.xlsx     (needs pip install "weitzman[excel]")
-  weitzman template -o stages.csv
-  weitzman template -o -               the text of the .csv to standard output"""
-
-
-_COMPLETIONS = """\
-Print a script that lets the shell complete commands, options and files.
-
-\b
-  bash   echo 'eval "$(weitzman completions bash)"' >> ~/.bashrc
-  zsh    echo 'eval "$(weitzman completions zsh)"' >> ~/.zshrc
-  fish   weitzman completions fish > ~/.config/fish/completions/weitzman.fish
-
-Completion works in every new shell."""
-
-
-@command(_CHECK, short="Whether a file is valid, and its size.")
+@command(short="Whether a file is valid, and its size.")
 @instance_argument
 @json_option
 def check(options: Options) -> None:
-    """Carry out the command."""
+    """Print ok and the size of the problem, or what is wrong with its file.
+
+    \b
+    --json prints one object:
+      {"ok": true, "boxes": 3, "with copies": 3, "roots": 2, ...}
+    or, with the exit code of the error:
+      {"ok": false, "error": ...}
+    """
     from .._common.text import columns
 
     try:
-        forest, lines = how_read(options)
+        with given_file(options.file) as path:
+            reading = read_file(path, options, notes=False)
     except WeitzmanError as error:
         if options.json:
             print(as_json({"ok": False, "error": str(error)}))
         raise
+    lines = reading.lines
     if options.json:
-        print(as_json({"ok": True, **sizes(forest), **({"read": lines} if lines else {})}))
-        return
-    print("ok")
-    for line in lines:
-        print(line)
-    print_lines(columns(summary(forest)))
+        print(as_json({"ok": True, **sizes(reading.forest), **({"read": lines} if lines else {})}))
+    else:
+        print_lines(["ok", *lines, *columns(summary(reading.forest))])
 
 
-@command(_CONVERT, short="From one file format to another.")
+@command(short="From one file format to another.")
 @click.argument("file", metavar="FILE", type=PATH, help="File to read, or -.")
 @output_option("File to write or replace, or -.")
 @table_options
 def convert(options: Options) -> None:
-    """Carry out the command."""
+    """Read a problem from one file and write it to another. The endings of the names
+    decide the formats.
+
+    \b
+      .json     for people and programs; see weitzman schema
+      .json.gz  the same, compressed
+      .wz       compact columns with checksums, for millions of boxes
+      .csv, .tsv, .xlsx
+                a table: one row for each box, state of its parent, and own state
+                (.xlsx needs pip install "weitzman[excel]")
+      -         standard input; JSON to standard output
+    """
     from ..files.instances import save
 
     with written_file(options.output, options.file, suffix=".json") as target:
         save(read_instance(options), target)
 
 
-@command(_TEMPLATE, short="A spreadsheet to fill in.")
+@command(short="A spreadsheet to fill in.")
 @output_option("New file: .xlsx, .csv or .tsv; or -.")
 def template(options: Options) -> None:
-    """Carry out the command."""
+    """Write a sheet to fill in: an example that can be solved as it stands, and notes.
+
+    \b
+      weitzman template -o stages.xlsx     (needs pip install "weitzman[excel]")
+      weitzman template -o stages.csv
+      weitzman template -o -               the text of the .csv to standard output
+    """
     from ..files.written_tables import is_template, write_template
 
     name = options.output
@@ -120,11 +103,10 @@ def template(options: Options) -> None:
 
 
 @command(
-    "Print the JSON Schema (draft 2020-12) of the format weitzman/1.",
     short="The JSON Schema of problem files.",
 )
 def schema(options: Options) -> None:
-    """Carry out the command."""
+    """Print the JSON Schema (draft 2020-12) of the format weitzman/1."""
     from ..files.json_format import schema as made
 
     print(json.dumps(made(), indent=2))
@@ -174,12 +156,20 @@ def _depth(f: Forest) -> int:
     return int(depth.max())
 
 
-@command(_COMPLETIONS, short="Complete commands with the Tab key.")
+@command(short="Complete commands with the Tab key.")
 @click.argument(
     "shell", type=click.Choice(("bash", "zsh", "fish")), metavar="SHELL", help="bash, zsh or fish"
 )
 def completions(options: Options) -> None:
-    """Carry out the command."""
+    """Print a script that lets the shell complete commands, options and files.
+
+    \b
+      bash   echo 'eval "$(weitzman completions bash)"' >> ~/.bashrc
+      zsh    echo 'eval "$(weitzman completions zsh)"' >> ~/.zshrc
+      fish   weitzman completions fish > ~/.config/fish/completions/weitzman.fish
+
+    Completion works in every new shell.
+    """
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(options.shell)
@@ -193,61 +183,50 @@ def completions(options: Options) -> None:
     print(script)
 
 
-_WARMUP = """\
-Compile everything (but for a few small functions) and keep the
-result on disk, where later processes find it. Use this in images of containers,
-and before many workers start at once.
-
-The result goes to the first of these folders that can be written to: the folder
-that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), a folder in the installed
-package, a folder of the user. Workers that name the same folder share it."""
-
-
-@command(_WARMUP, short="Compile everything now, for later processes.")
+@command(short="Compile everything now, for later processes.")
 def warmup(options: Options) -> None:
-    """Carry out the command."""
+    """Compile everything (but for a few small functions) and keep the
+    result on disk, where later processes find it. Use this in images of containers,
+    and before many workers start at once.
+
+    The result goes to the first of these folders that can be written to: the folder
+    that WEITZMAN_CACHE_DIR names (or NUMBA_CACHE_DIR), a folder in the installed
+    package, a folder of the user. Workers that name the same folder share it.
+    """
     from ..engine.solver import compile_always, compiled_code
 
     start = time.perf_counter()
     compile_always()
-    for use in (_forests, _lines, _strategies):
-        use()
+    _use_all_kernels()
     found = compiled_code()
     where = "nowhere: no folder can be written to" if found.folder is None else str(found.folder)
     print(f"{len(found.ready)} functions ready after {time.perf_counter() - start:.1f} s")
     print(f"kept in {where}")
 
 
-def _forests() -> None:
-    """Solve, evaluate and play a forest with copies, with one prize and with two."""
-    from ..engine.evaluation import evaluate
-    from ..engine.solver import solve
-    from ..forest.model import Forest
-    from ..policy.simulation import simulate
+def _use_all_kernels() -> None:
+    import numpy as np
+
+    from .. import Chain, Forest, evaluate, simulate, solve, solve_line, truncate
+    from ..strategies.thumb_rules import random_order
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]], [0.7, 0.3]]
-    for prizes in (1, 2):
-        forest = Forest.from_arrays(
-            parent=[-1, 0, 0, -1], cost=[0.1, 0.2, 0.3, 0.1], rewards=[0, 3], law=law,
-            prizes=prizes, count=[1, 2, 1, 3] if prizes == 1 else None,
-        )  # fmt: skip
-        solution = solve(forest)
-        evaluate(solution)
-        simulate(solution, 10, rng=1)
-    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[3])
+    shape: dict[str, Any] = {"cost": [0.1, 0.2, 0.3, 0.1], "rewards": [0, 3], "law": law}
+    for terms in ({"count": [1, 2, 1, 3]}, {"prizes": 2}):
+        forest = Forest.from_arrays(parent=[-1, 0, 0, -1], **shape, **terms)
+        evaluate(solve(forest))
+        simulate(solve(forest), 10, rng=1)
+    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[999])
     evaluate(solve(copies))
-
-
-def _lines() -> None:
-    """An endless line, cut and followed, and what is asked of a chain."""
-    from ..bounds.truncation import truncate
-    from ..chains.chain import Chain
-    from ..chains.endless import solve_line
-    from ..engine.evaluation import evaluate
-    from ..engine.solver import solve
-    from ..forest.model import Forest
-
-    law: list[Any] = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
+    simulate(solve(copies), 10, rng=1, budget=500)  # too many situations to go on together
+    chances = np.linspace(0.1, 0.9, 5000)  # laws to be interned
+    Forest.from_arrays(
+        parent=[-1] * 5000, cost=[0.1] * 5000, rewards=[0, 3],
+        law=np.column_stack([chances, 1 - chances]),
+    )  # fmt: skip
+    pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law[:2])
+    random_order(solve(pair), 10, rng=1)
+    law = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
     line = Forest.from_arrays(
         parent=[-1, 0], cost=[0.1, 0.5], rewards=[0, 3, 9], law=[law[0], law],
         endless=[False, True],
@@ -258,15 +237,3 @@ def _lines() -> None:
     chain.stationary()
     chain.first_passage([2])
     solve_line(chain, 0.5).start(law[0])
-
-
-def _strategies() -> None:
-    """Boxes in a random order."""
-    from ..engine.solver import solve
-    from ..forest.model import Forest
-    from ..strategies.thumb_rules import random_order
-
-    law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]]
-    pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law)
-    solution = solve(pair)
-    random_order(solution, 10, rng=1)

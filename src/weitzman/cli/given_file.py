@@ -9,17 +9,16 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._common.numbers import typed_rate
 from ..errors import WeitzmanError
-from .options import NUMBER, F, Finite, Options, ProblemOption
+from .options import COUNT, NUMBER, F, Finite, Options, ProblemOption
 
 if TYPE_CHECKING:
-    from ..files.tables import TableOptions
+    from ..files.tables import TableReading
     from ..forest.model import Forest
 
 STDIN = "standard input"
@@ -105,7 +104,6 @@ class _RateType(click.ParamType[str]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
-        """Check it."""
         try:
             typed_rate(str(value))
         except ValueError as error:
@@ -113,103 +111,73 @@ class _RateType(click.ParamType[str]):
         return str(value)
 
 
-RATE = _RateType()
-_about = partial(click.option, cls=ProblemOption)
+_ABOUT: dict[str, dict[str, Any]] = {  # options for what a table does not say itself
+    "outside": {
+        "type": Finite(words={"none": math.inf}), "metavar": "X",
+        "help": "Outside option: what can be taken without opening any box (default 0). none: "
+        "some reward must be taken.",
+    },
+    "minimize": {"is_flag": True, "default": None, "help": "Rewards of a table are losses."},
+    "unit": {"metavar": "U", "help": "Unit of rewards and costs: $, EUR, hours."},
+    "rate": {
+        "type": _RateType(), "metavar": "R",
+        "help": "Rate at which what comes later is discounted; for boxes with durations. 10% "
+        "compounds once a year, 0.1 is the r of exp(-r time), and so is 10% continuous.",
+    },
+    "risk-tolerance": {
+        "type": NUMBER, "metavar": "T",
+        "help": "Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
+    },
+    "prizes": {
+        "type": COUNT, "metavar": "K", "help": "Take up to K rewards, one from each tree.",
+    },
+    "decimal": {
+        "type": click.Choice(("point", "comma")),
+        "help": "Decimal mark of the numbers in a table.",
+    },
+    "sheet": {"metavar": "NAME", "help": "Sheet of a workbook that holds the table."},
+}  # fmt: skip
 
 
 def table_options(command: F) -> F:
     """Add the options for what a table does not say itself."""
-    for option in reversed(
-        (
-            _about(
-                "--outside", type=Finite(words={"none": math.inf}), metavar="X",
-                help="Outside option: what can be taken without opening any box (default 0). "
-                "none: some reward must be taken.",
-            ),
-            _about(
-                "--minimize", is_flag=True, default=None, help="Rewards of a table are losses."
-            ),
-            _about(
-                "--unit", metavar="U", help="Unit of rewards and costs: $, EUR, hours."
-            ),
-            _about(
-                "--rate", type=RATE, metavar="R",
-                help="Rate at which what comes later is discounted; for boxes with durations. 10% "
-                "compounds once a year, 0.1 is the r of exp(-r time), and so is 10% continuous.",
-            ),
-            _about(
-                "--risk-tolerance", type=NUMBER, metavar="T",
-                help="Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
-            ),
-            _about(
-                "--prizes", type=click.IntRange(min=1), metavar="K",
-                help="Take up to K rewards, one from each tree.",
-            ),
-            _about(
-                "--decimal", type=click.Choice(("point", "comma")),
-                help="Decimal mark of the numbers in a table.",
-            ),
-            _about(
-                "--sheet", metavar="NAME", help="Sheet of a workbook that holds the table."
-            ),
-        )
-    ):  # fmt: skip
-        command = option(command)
+    for name, how in reversed(_ABOUT.items()):
+        command = click.option(f"--{name}", cls=ProblemOption, **how)(command)
     return command
 
 
 def read_instance(options: Options) -> Forest:
     """The forest of FILE; options override what the file says."""
     with given_file(options.file) as path:
-        return read_problem(path, options)
+        return read_file(path, options).forest
 
 
-def how_read(options: Options) -> tuple[Forest, tuple[str, ...]]:
-    """The forest of FILE, and how a table was read, in lines."""
-    from ..files.sheets import is_table
-    from ..files.tables import table_reading
-
-    with given_file(options.file) as path:
-        if not is_table(path):
-            return read_problem(path, options), ()
-        reading = table_reading(path, said(options))
-        return reading.forest, reading.lines
-
-
-def read_problem(path: str, options: Options) -> Forest:
-    """The forest of a named file; options override what the file says."""
+def read_file(path: str, options: Options, *, notes: bool = True) -> TableReading:
+    """The forest of a named file, and what a table says besides; options override the file."""
+    from .._common.numbers import Comma
     from ..files.instances import load
     from ..files.sheets import is_table
-    from ..files.tables import table_reading
+    from ..files.tables import TableOptions, TableReading, table_reading
 
-    stated = said(options)
+    commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
+    outside = options.outside
+    stated = TableOptions(
+        outside, options.minimize, options.unit, commas[options.decimal], options.rate,
+        options.risk_tolerance, options.prizes, options.sheet,
+    )  # fmt: skip
     if is_table(path):
         reading = table_reading(path, stated)
-        for line in reading.lines:  # what was left out is said at once, the rest by `check`
+        for line in reading.lines if notes else ():  # what was left out; the rest by `check`
             if line.startswith("columns not read") or "cannot be opened" in line:
                 click.echo(f"note: {line}", err=True)
-        return reading.forest
+        return reading
     if stated.minimize or stated.comma is not None or stated.sheet is not None:
         raise click.UsageError(
             "--minimize, --decimal and --sheet are for tables. Other files need none of them."
         )
     forest = load(path)
-    outside = stated.outside
     if outside is not None and math.isinf(outside):
         outside = math.inf if forest.minimize else -math.inf
-    terms = stated.terms()
-    if outside is None and stated.unit is None and not terms:
-        return forest
-    return forest.changed(outside=outside, unit=stated.unit, **terms)  # type: ignore[arg-type]
-
-
-def said(options: Options) -> TableOptions:
-    """What the options say about a table."""
-    from .._common.numbers import Comma
-    from ..files.tables import TableOptions
-
-    commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
-    return TableOptions(
-        options.outside, options.minimize, options.unit, commas[options.decimal], options.rate,
-        options.risk_tolerance, options.prizes, options.sheet,
-    )  # fmt: skip
+    terms: dict[str, Any] = {"outside": outside, "unit": stated.unit, **stated.terms()}
+    terms = {name: x for name, x in terms.items() if x is not None}
+    return TableReading(forest.changed(**terms) if terms else forest)

@@ -42,10 +42,10 @@ class ProblemCommand(click.Command):
 
 
 def command(
-    about: str, *, short: str, epilog: str | None = None
+    *, short: str, epilog: str | None = None
 ) -> Callable[[Callable[[Options], None]], click.Command]:
-    """Declare a command that has the name of its function."""
-    return click.command(cls=ProblemCommand, help=about, short_help=short, epilog=epilog)
+    """Declare a command: its name is that of the function, its help the docstring."""
+    return click.command(cls=ProblemCommand, short_help=short, epilog=epilog)
 
 
 class Finite(click.ParamType[float]):
@@ -87,9 +87,10 @@ class Several(click.ParamType[list[float]]):
 NUMBER, POSITIVE = Finite(), Finite(above=0.0)
 
 
-def json_option(command: F) -> F:
-    """Add ``--json``."""
-    return click.option("--json", is_flag=True, help="Print JSON, for programs.")(command)
+json_option = click.option("--json", is_flag=True, help="Print JSON, for programs.")
+threads_option = click.option(
+    "--threads", type=COUNT, metavar="N", help="Threads to use (default: all cores)."
+)
 
 
 def limit_option(what: str, default: int = 40) -> Callable[[F], F]:
@@ -106,10 +107,3 @@ def output_option(about: str, *, required: bool = True) -> Callable[[F], F]:
         "-o", "--output", metavar="OUT", type=click.Path(allow_dash=True), required=required,
         help=about,
     )  # fmt: skip
-
-
-def threads_option(command: F) -> F:
-    """Add ``--threads``."""
-    return click.option(
-        "--threads", type=COUNT, metavar="N", help="Threads to use (default: all cores)."
-    )(command)

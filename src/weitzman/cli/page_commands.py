@@ -9,7 +9,8 @@ import sys
 import threading
 import webbrowser
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,9 +19,8 @@ from .given_file import (
     PATH,
     STDIN,
     given_file,
+    read_file,
     read_instance,
-    read_problem,
-    said,
     table_options,
     written_file,
 )
@@ -28,31 +28,12 @@ from .options import COUNT, Options, command, limit_option, output_option
 
 if TYPE_CHECKING:
     from ..engine.plan import Progress
-    from ..files.ranges import Ranges
+    from ..files.tables import TableReading
     from ..show.explore.workbench import Workbench
     from ..show.report import Source
 
 _ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 
-_REPORT = """\
-Write a report that can be sent: one HTML file that opens from disk, needs no
-network and no program but a browser, and prints well.
-
-The report begins with the decision in plain words: what to open, what to
-expect, when to stop. Then follow a stepper (say what was seen, and it shows the
-next box and why), a drawing, a table of all boxes to sort and search, the
-effect of other costs, other strategies, and how sure all this is.
-
-\b
-FILE may be
-  a problem or a table;
-  the journal of a search under way (weitzman search --journal): the report
-    says how the search stands and what to do next;
-  a model fitted to past runs: how to search among new runs;
-  the output of weitzman backtest --json: which method to use;
-  -, any of these from standard input.
-
-FILE is only read."""
 
 _REPORTS = """\
 \b
@@ -86,7 +67,7 @@ _words_option = click.option(
 )  # fmt: skip
 
 
-@command(_REPORT, short="One HTML file to read, try out and send.", epilog=_REPORTS)
+@command(short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
     "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
 )
@@ -100,7 +81,25 @@ _words_option = click.option(
 @_words_option
 @table_options
 def report(options: Options) -> None:
-    """Carry out the command."""
+    """Write a report that can be sent: one HTML file that opens from disk, needs no
+    network and no program but a browser, and prints well.
+
+    The report begins with the decision in plain words: what to open, what to
+    expect, when to stop. Then follow a stepper (say what was seen, and it shows the
+    next box and why), a drawing, a table of all boxes to sort and search, the
+    effect of other costs, other strategies, and how sure all this is.
+
+    \b
+    FILE may be
+      a problem or a table;
+      the journal of a search under way (weitzman search --journal): the report
+        says how the search stands and what to do next;
+      a model fitted to past runs: how to search among new runs;
+      the output of weitzman backtest --json: which method to use;
+      -, any of these from standard input.
+
+    FILE is only read.
+    """
     name = options.output
     if name != "-" and not name.lower().endswith(_ENDINGS):
         raise click.UsageError(
@@ -116,88 +115,53 @@ def report(options: Options) -> None:
 def _write(file: str, options: Options, path: str, progress: Progress | None) -> None:
     from ..show.report import write_report
 
-    source = _source(file, options)
-    name = STDIN if options.file == "-" else os.path.basename(file)
-    ranges, words, title = _told(file, options)
+    source, reading = _source(file, options)
+    title, words, name = None, None, STDIN if options.file == "-" else os.path.basename(file)
+    if reading is not None:
+        title, words = reading.title, reading.words
     write_report(
         source, path, title=options.title if options.title is not None else title or name,
-        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress, ranges=ranges,
-        words=words,
+        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress,
+        ranges=None if reading is None else reading.ranges,
+        words=options.words or words or ("box", "open"),
     )  # fmt: skip
 
 
-def _told(file: str, options: Options) -> tuple[Ranges | None, tuple[str, str], str | None]:
-    """What a table says besides the problem: ranges, words for "box" and "open", a title."""
-    from ..files.sheets import is_table
-    from ..files.tables import table_reading
-
-    if not (os.path.exists(file) and is_table(file)):
-        return None, options.words or ("box", "open"), None
-    reading = table_reading(file, said(options))
-    return reading.ranges, options.words or reading.words, reading.title
-
-
-class _Printed:
+class _Printed(NamedTuple):
     """What was printed by a back-test."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        self._document = document
+    printed: dict[str, Any]
 
     def document(self) -> dict[str, Any]:
-        return self._document
+        return self.printed
 
 
-def _source(path: str, options: Options) -> Source:
-    """What a file holds, recognized by its first bytes."""
-    head, text = _head(path), path.lower().endswith(".json")
+def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
+    """What a file holds, recognized by its first bytes, and what a table says besides."""
+    head, text = b"", path.lower().endswith(".json")
+    with suppress(OSError):  # reading the file as a problem will say why it cannot be read
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                head = file.read(_HEAD)
     if head.startswith(_SQLITE):
         from ..policy.search import Search
 
         with Search.look(path) as search:
-            return search
+            return search, None
     if text and _MODEL.search(head):
         from ..learn import model_files
 
-        return model_files.load(path)
-    found = _backtest(path) if text and _SUMMARY in head else None
-    return read_problem(path, options) if found is None else _Printed(found)
+        return model_files.load(path), None
+    if text and _SUMMARY in head:
+        from ..show.report.replayed import is_backtest
 
-
-def _backtest(path: str) -> dict[str, Any] | None:
-    """The document in a file if it is a back-test; None: read the file as a problem."""
-    from ..show.report.replayed import is_backtest
-
-    try:
-        with open(path, "rb") as file:
+        with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:
             document = json.loads(file.read().decode("utf-8"))
-        return document if is_backtest(document) else None
-    except (OSError, ValueError, RecursionError):
-        return None
+            if is_backtest(document):
+                return _Printed(document), None
+    reading = read_file(path, options)
+    return reading.forest, reading
 
-
-def _head(path: str) -> bytes:
-    """The beginning of a file; empty if it cannot be read: reading the file will say why."""
-    if not os.path.isfile(path):
-        return b""
-    try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError:
-        return b""
-
-
-_EXPLORE = """\
-Open a page in the browser on which boxes can be built and changed: add a box,
-drag it under another box, edit costs, states and chances. The page shows the
-value, the indices and the box to open first at once. A stepper goes through the
-search: say what was seen, and it shows what to open next, why, and what is
-still to be expected.
-
-The page is served by this program, to this machine only, at an address that
-nobody else can guess. Nothing is sent anywhere. Ctrl-C ends the program.
-
-FILE is read, and written when you press Save. FILE may be new. Without FILE, and
-for -, the page offers a download."""
 
 _EXPLORED = """\
 \b
@@ -207,7 +171,7 @@ _EXPLORED = """\
   weitzman explore boxes.json --no-browser --port 8000"""
 
 
-@command(_EXPLORE, short="Build, change and try boxes in the browser.", epilog=_EXPLORED)
+@command(short="Build, change and try boxes in the browser.", epilog=_EXPLORED)
 @click.argument(
     "file", metavar="[FILE]", type=PATH, required=False,
     help="A problem or a table, also a new one; - is standard input.",
@@ -220,7 +184,18 @@ _EXPLORED = """\
 @_words_option
 @table_options
 def explore(options: Options) -> None:
-    """Carry out the command."""
+    """Open a page in the browser on which boxes can be built and changed: add a box,
+    drag it under another box, edit costs, states and chances. The page shows the
+    value, the indices and the box to open first at once. A stepper goes through the
+    search: say what was seen, and it shows what to open next, why, and what is
+    still to be expected.
+
+    The page is served by this program, to this machine only, at an address that
+    nobody else can guess. Nothing is sent anywhere. Ctrl-C ends the program.
+
+    FILE is read, and written when you press Save. FILE may be new. Without FILE, and
+    for -, the page offers a download.
+    """
     from ..show.explore.server import Server
 
     with Server(_workbench(options), options.port or 0) as server:
@@ -238,31 +213,25 @@ def explore(options: Options) -> None:
 def _workbench(options: Options) -> Workbench:
     """What the page works on: a file, or standard input."""
     from ..files.documents import explained
+    from ..files.instances import format_of
+    from ..files.sheets import is_table
     from ..show.explore.workbench import Workbench
 
-    path = options.file
+    path, words, read = options.file, options.words, partial(read_instance, options)
     if path == "-":
         forest = read_instance(options)
         print("The page offers a download of what is changed.")
-        return Workbench(read=lambda: forest, words=options.words or ("box", "open"))
-    if path is not None and not os.path.lexists(path):
-        with explained(path, "written"):
-            _check_new(path)
-        print(f"{path} does not exist yet: Save will write it.")
-    words = _told(path or "", options)[1]
-    return Workbench(
-        path, read=None if path is None else lambda: read_instance(options), words=words
-    )
-
-
-def _check_new(path: str) -> None:
-    """Raise an error now rather than when the work is saved."""
-    from ..files.instances import format_of
-
-    format_of(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(13, "its folder is not there or cannot be written to")
+        return Workbench(read=lambda: forest, words=words or ("box", "open"))
+    if path is not None:
+        if not os.path.lexists(path):
+            with explained(path, "written"):  # an error now rather than when the work is saved
+                format_of(path)
+                if not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
+                    raise PermissionError(13, "its folder is not there or cannot be written to")
+            print(f"{path} does not exist yet: Save will write it.")
+        elif words is None and is_table(path):
+            words = read_file(path, options, notes=False).words
+    return Workbench(path, read=read if path else None, words=words or ("box", "open"))
 
 
 def _open(address: str) -> bool:

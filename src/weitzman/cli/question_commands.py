@@ -30,15 +30,7 @@ if TYPE_CHECKING:
     from ..bounds.truncation import Truncation
     from ..policy.simulation import Simulation
     from ..questions.budget import Mixture, SpendFrontier
-    from ..strategies.comparison import Comparison
 
-_SIMULATE = """\
-Simulate the best policy many times and print what it earns, spends and opens:
-means with 95% confidence intervals, and quantiles.
-
-With --workers W the policy opens up to W boxes at once, those with the highest
-indices, before it sees what they show. That takes fewer rounds and earns less.
-Both numbers are printed beside those for one box at a time."""
 
 _SIMULATE_JSON = """\
 \b
@@ -51,11 +43,6 @@ _SIMULATE_JSON = """\
 value is the expected payoff of the best policy, computed and not simulated. loss is the
 share of episodes that end worse than opening nothing."""
 
-_COMPARE = """\
-Compare the expected payoff of the best policy with that of simpler strategies:
-the best order fixed beforehand (stopping when that is best), the best set fixed
-beforehand, and rules of thumb. For large forests: the best order and set that
-were found, and a bound."""
 
 _COMPARE_JSON = """\
 \b
@@ -70,7 +57,6 @@ best policy. null stands for what is not known."""
 
 
 def _played_options(command: F) -> F:
-    """Add what both commands take."""
     for option in (
         threads_option,
         click.option(
@@ -88,13 +74,19 @@ def _played_options(command: F) -> F:
     return command
 
 
-@command(_SIMULATE, short="Play the best policy many times.", epilog=_SIMULATE_JSON)
+@command(short="Play the best policy many times.", epilog=_SIMULATE_JSON)
 @_played_options
 @click.option(
     "--workers", type=COUNT, default=1, metavar="N", help="Boxes opened at once (default 1)."
 )
 def simulate(options: Options) -> None:
-    """Carry out the command."""
+    """Simulate the best policy many times and print what it earns, spends and opens:
+    means with 95% confidence intervals, and quantiles.
+
+    With --workers W the policy opens up to W boxes at once, those with the highest
+    indices, before it sees what they show. That takes fewer rounds and earns less.
+    Both numbers are printed beside those for one box at a time.
+    """
     from ..engine.solver import solve
     from ..policy.simulation import simulate as play
 
@@ -113,42 +105,35 @@ def simulate(options: Options) -> None:
     )
     print(played.table())
     if alone is not None:
-        print(_difference(alone, played))
+        print(
+            f"one box at a time: payoff {say(alone.payoff.mean)} in {about(alone.rounds.mean)} "
+            f"rounds; {played.workers} at once: {say(played.payoff.mean)} in "
+            f"{about(played.rounds.mean)}"
+        )
 
 
 def _played(played: Simulation, value: float) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "episodes": played.episodes, "workers": played.workers, "value": value,
-    }  # fmt: skip
+    out: dict[str, Any] = {"episodes": played.episodes, "workers": played.workers, "value": value}
     for row in played.summary():
-        out[row.pop("name")] = {
-            **{key: row.pop(key) for key in ("mean", "standard_error", "low", "high")},
-            "quantiles": row,
-        }
-    names = (played.forest.name(v) for v in range(len(played.forest)))
-    opened = zip(names, played.opened.tolist(), strict=True)
-    return out | {
-        "loss": played.loss, "boxes": [{"name": name, "opened": x} for name, x in opened],
-    }  # fmt: skip
+        name = row.pop("name")
+        head = {key: row.pop(key) for key in ("mean", "standard_error", "low", "high")}
+        out[name] = {**head, "quantiles": row}
+    boxes = [{"name": played.forest.name(v), "opened": x} for v, x in enumerate(played.opened)]
+    return {**out, "loss": played.loss, "boxes": boxes}
 
 
-def _difference(alone: Simulation, together: Simulation) -> str:
-    say = alone.forest.amounts
-    return (
-        f"one box at a time: payoff {say(alone.payoff.mean)} in {about(alone.rounds.mean)} "
-        f"rounds; {together.workers} at once: {say(together.payoff.mean)} in "
-        f"{about(together.rounds.mean)}"
-    )
-
-
-@command(_COMPARE, short="The best policy beside simpler strategies.", epilog=_COMPARE_JSON)
+@command(short="The best policy beside simpler strategies.", epilog=_COMPARE_JSON)
 @_played_options
 @click.option(
     "--budget", type=COUNT, metavar="N",
     help="Boxes that strategies with a budget open (default: the mean of the best policy).",
 )  # fmt: skip
 def compare(options: Options) -> None:
-    """Carry out the command."""
+    """Compare the expected payoff of the best policy with that of simpler strategies:
+    the best order fixed beforehand (stopping when that is best), the best set fixed
+    beforehand, and rules of thumb. For large forests: the best order and set that
+    were found, and a bound.
+    """
     from ..strategies.comparison import compare as all_strategies
 
     forest = read_instance(options)
@@ -161,34 +146,16 @@ def compare(options: Options) -> None:
             threads=options.threads,
             progress=progress,
         )
-    print(as_json(_compared(found)) if options.json else found.table())
-
-
-def _compared(found: Comparison) -> dict[str, Any]:
+    if not options.json:
+        print(found.table())
+        return
     columns = found.columns()
-    rows = zip(*columns.values(), strict=True)
-    return {
-        "strategies": [dict(zip(columns, row, strict=True)) for row in rows],
-        "fixed_order": list(found.fixed_order.boxes),
-        "fixed_set": list(found.fixed_set.boxes),
-    }
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    best = {"fixed_order": list(found.fixed_order.boxes), "fixed_set": list(found.fixed_set.boxes)}
+    print(as_json({"strategies": rows, **best}))
 
 
-_BUDGET = """\
-Print the largest expected reward for every expected spend: the corners of a
-concave curve, and the price of money between two corners.
-
-\b
-  --budget B              the best use of B: two policies and the share of each
-  --target R --chance P   the least spend that reaches a reward of R with
-                          probability P"""
-
-_TORNADO = """\
-Move every cost, reward and chance up and down, one at a time, and solve again.
-The table shows how far the value moves, and whether another box comes first."""
-
-
-@command(_BUDGET, short="A limit on the mean spend instead of prices.")
+@command(short="A limit on the mean spend instead of prices.")
 @instance_argument
 @click.option("--budget", type=NUMBER, metavar="B", help="What may be spent on average.")
 @click.option("--target", type=NUMBER, metavar="R", help="A reward to be reached.")
@@ -198,30 +165,32 @@ The table shows how far the value moves, and whether another box comes first."""
 )
 @json_option
 def budget(options: Options) -> None:
-    """Carry out the command."""
+    """Print the largest expected reward for every expected spend: the corners of a
+    concave curve, and the price of money between two corners.
+
+    \b
+      --budget B              the best use of B: two policies and the share of each
+      --target R --chance P   the least spend that reaches a reward of R with
+                              probability P
+    """
     from ..questions.budget import cheapest, frontier, within_budget
 
     if (options.target is None) != (options.chance is None):
         raise click.UsageError("--target and --chance go together.")
     forest = read_instance(options)
-    if options.target is not None:
-        best = cheapest(forest, options.target, options.chance)
-        print(
-            as_json(_parts(best)) if options.json else _mixture(best, "probability", forest.amounts)
-        )
-    elif options.budget is not None:
-        best = within_budget(forest, options.budget)
-        print(as_json(_parts(best)) if options.json else _mixture(best, "reward", forest.amounts))
-    else:
+    if options.target is None and options.budget is None:
         curve = frontier(forest, corners=options.corners)
-        print(
-            as_json({**curve.columns(), "gap": curve.gap})
-            if options.json
-            else _curve(curve, forest.amounts)
-        )
+        found = {**curve.columns(), "gap": curve.gap}
+        print(as_json(found) if options.json else _curve(curve, forest.amounts))
+        return
+    if options.target is not None:
+        best, what = cheapest(forest, options.target, options.chance), "probability"
+    else:
+        best, what = within_budget(forest, options.budget), "reward"
+    print(as_json(_parts(best)) if options.json else _mixture(best, what, forest.amounts))
 
 
-@command(_TORNADO, short="Which numbers matter most.")
+@command(short="Which numbers matter most.")
 @instance_argument
 @click.option(
     "--by", type=POSITIVE, default=0.1, metavar="S",
@@ -230,7 +199,9 @@ def budget(options: Options) -> None:
 @limit_option("Boxes whose numbers are moved, those opened most often", 20)
 @json_option
 def tornado(options: Options) -> None:
-    """Carry out the command."""
+    """Move every cost, reward and chance up and down, one at a time, and solve again.
+    The table shows how far the value moves, and whether another box comes first.
+    """
     from ..questions.robustness import tornado as run
 
     found = run(read_instance(options), share=options.by, boxes=options.limit or sys.maxsize)
@@ -280,21 +251,6 @@ def _parts(best: Mixture) -> dict[str, Any]:
     return {**head, "policies": policies}
 
 
-_TRUNCATE = """\
-Cut lines and trees at a depth that is certified to lose no more than --gap, and
-print what is kept and what the whole search is worth.
-
-\b
-  lower   lower bound: the payoff of searching the kept boxes
-  upper   upper bound on the payoff of searching all boxes
-
-The value of the whole search lies between lower and upper. Their difference is
-all that is lost by never looking deeper. (When minimizing, upper is reached.)
-
-With -o the kept boxes are written to a file for solve, search and all other
-commands. Boxes keep their names. Boxes without names whose numbers change are
-named by their old numbers."""
-
 _TRUNCATE_JSON = """\
 \b
 --json prints one object:
@@ -304,7 +260,7 @@ _TRUNCATE_JSON = """\
 kept and of count boxes as they are described, without copies."""
 
 
-@command(_TRUNCATE, short="Cut off what lies too deep to matter.", epilog=_TRUNCATE_JSON)
+@command(short="Cut off what lies too deep to matter.", epilog=_TRUNCATE_JSON)
 @instance_argument
 @click.option(
     "--gap", type=POSITIVE, required=True, metavar="G",
@@ -316,7 +272,20 @@ kept and of count boxes as they are described, without copies."""
 )
 @json_option
 def truncate(options: Options) -> None:
-    """Carry out the command."""
+    """Cut lines and trees at a depth that is certified to lose no more than --gap, and
+    print what is kept and what the whole search is worth.
+
+    \b
+      lower   lower bound: the payoff of searching the kept boxes
+      upper   upper bound on the payoff of searching all boxes
+
+    The value of the whole search lies between lower and upper. Their difference is
+    all that is lost by never looking deeper. (When minimizing, upper is reached.)
+
+    With -o the kept boxes are written to a file for solve, search and all other
+    commands. Boxes keep their names. Boxes without names whose numbers change are
+    named by their old numbers.
+    """
     from .._common.text import columns
     from ..bounds.truncation import truncate as run
     from ..files.instances import save

@@ -29,14 +29,6 @@ Try your own numbers:
   weitzman demo --json > boxes.json
   weitzman solve boxes.json --explain"""
 
-_SOLVE = """\
-Print the value of the search, the box to open first, and the index of every
-box.
-
-The index of a box is the reward in hand at which opening the box makes no
-difference. The best policy opens the box with the highest index among those that
-can be opened if that index is above the best reward so far, and stops otherwise.
-(When minimizing: the lowest index, below the least loss.)"""
 
 _SOLVE_JSON = """\
 \b
@@ -48,18 +40,6 @@ The true value is within gap of value. status is exact, certified, or coarse
 (gap is larger than requested). index has one entry for each state of the parent,
 and one for a root. null stands for an infinite index."""
 
-_EVALUATE = """\
-Print exactly what the best policy will do: how often each box is opened and
-chosen, what is spent, and what is taken in the end. Nothing is simulated.
-
-\b
-  opened   how often the box is opened; with copies: how many of them. The
-           value falls by this much for each unit that the box costs more.
-  chosen   how often the reward of the box is taken in the end
-  spend    what is spent on the box on average
-
---break-even BOX answers: how much could the box cost before opening it no longer
-pays? Add --after STATE for a box behind another box."""
 
 _EVALUATE_JSON = """\
 \b
@@ -74,12 +54,11 @@ free, and "inf" if the search begins there at any price."""
 
 
 @command(
-    "Solve a small built-in example and explain the best policy in words.",
     short="A small example, solved and explained.",
 )
 @click.option("--json", is_flag=True, help="Print the file of the example instead.")
 def demo(options: Options) -> None:
-    """Carry out the command."""
+    """Solve a small built-in example and explain the best policy in words."""
     from ..engine.solver import solve
     from ..files.documents import parse
     from ..files.json_format import forest
@@ -102,7 +81,7 @@ def demo(options: Options) -> None:
     print(f"\n{_TRY}")
 
 
-@command(_SOLVE, short="The value, the first box and all indices.", epilog=_SOLVE_JSON)
+@command(short="The value, the first box and all indices.", epilog=_SOLVE_JSON)
 @instance_argument
 @json_option
 @click.option("--explain", is_flag=True, help="Print the policy step by step.")
@@ -115,7 +94,14 @@ def demo(options: Options) -> None:
 @click.option("--clip", is_flag=True, help="Skip indices below the outside option; faster.")
 @threads_option
 def solve(options: Options) -> None:
-    """Carry out the command."""
+    """Print the value of the search, the box to open first, and the index of every
+    box.
+
+    The index of a box is the reward in hand at which opening the box makes no
+    difference. The best policy opens the box with the highest index among those that
+    can be opened if that index is above the best reward so far, and stops otherwise.
+    (When minimizing: the lowest index, below the least loss.)
+    """
     from .._common.text import columns
     from ..engine.solver import solve as run
     from ..policy.words import explain
@@ -186,14 +172,25 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     return rows
 
 
-@command(_EVALUATE, short="What the best policy will do, exactly.", epilog=_EVALUATE_JSON)
+@command(short="What the best policy will do, exactly.", epilog=_EVALUATE_JSON)
 @instance_argument
 @json_option
 @limit_option("Rows of the table")
 @click.option("--break-even", metavar="BOX", help="The costs at which the decision on BOX changes.")
 @click.option("--after", metavar="STATE", help="What the box before BOX has shown.")
 def evaluate(options: Options) -> None:
-    """Carry out the command."""
+    """Print exactly what the best policy will do: how often each box is opened and
+    chosen, what is spent, and what is taken in the end. Nothing is simulated.
+
+    \b
+      opened   how often the box is opened; with copies: how many of them. The
+               value falls by this much for each unit that the box costs more.
+      chosen   how often the reward of the box is taken in the end
+      spend    what is spent on the box on average
+
+    --break-even BOX answers: how much could the box cost before opening it no longer
+    pays? Add --after STATE for a box behind another box.
+    """
     from ..engine.evaluation import evaluate as run
     from ..engine.solver import solve
     from ..engine.what_if import break_even

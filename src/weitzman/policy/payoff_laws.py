@@ -8,15 +8,13 @@ prizes depend on the order of openings: then every search is followed to its end
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray
-from .._common.text import as_html
-from .._kernels.structure import postorder
 from ..engine.indices import Policy
 from ..engine.small import rank
 from ..engine.solution import Solution, as_policy
@@ -26,53 +24,14 @@ from ..forest.model import Forest
 from .walk import Walk
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EquivalentBox:
-    """One box with a random cost that stands for a whole search.
-
-    Opening this box means to carry out the search. Its reward is the best reward of the boxes that
-    were opened, its cost the sum of their costs. Each entry is one pair of reward and cost.
-
-    Attributes
-    ----------
-    reward, cost, chance : (m,) array
-        The reward is minus infinity (plus, when minimizing) where nothing with one was opened.
-    held : float
-        The amount in hand with which the policy was followed.
-    minimize, risk_tolerance, stated_error
-        Those of the forest.
-    """
-
-    reward: FloatArray
-    cost: FloatArray
-    chance: FloatArray
-    held: float
-    minimize: bool
-    risk_tolerance: float | None = None
-    stated_error: float = 0.0
-
-    def forest(self) -> Forest:
-        """This box alone, with the held amount as the outside option."""
-        return Forest.from_arrays(
-            parent=[-1], cost=[self.cost], rewards=[self.reward], law=[self.chance],
-            outside=self.held, minimize=self.minimize, risk_tolerance=self.risk_tolerance,
-            stated_error=self.stated_error,
-        )  # fmt: skip
-
-    def __repr__(self) -> str:
-        return f"EquivalentBox({len(self.chance)} pairs of reward and cost, held={self.held:.6g})"
-
-    _repr_html_ = as_html
-
-
-def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> EquivalentBox:
+def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> Forest:
     """A search contracted into one box with a random cost: the paper's *equivalent single box*.
 
-    The joint law of reward and cost depends on the amount in hand; with another amount the box may
-    earn less than a search. It can have exponentially many entries: :func:`equivalent_box_size`
-    bounds their number before any work. The free box of
-    :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small, and correct for every
-    amount in hand.
+    Opening this box means to carry out the search. Its reward is the best reward of the boxes that
+    were opened (infinitely bad where there was none), its cost the sum of their costs. The joint
+    law of both depends on the amount in hand; with another amount the box may earn less than a
+    search. The free box of :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small,
+    and correct for every amount in hand.
 
     Parameters
     ----------
@@ -80,11 +39,16 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     held : float, optional
         The amount in hand; by default the outside option.
 
+    Returns
+    -------
+    Forest
+        The box alone, with one state for each pair of reward and cost, and the amount in hand as
+        the outside option.
+
     Raises
     ------
     TooLarge
-        If there are too many ends to write out; ``situations`` of the error is the result of
-        :func:`equivalent_box_size`.
+        If there are too many ends to write out. The number of pairs can be exponential.
 
     Examples
     --------
@@ -94,82 +58,32 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> E
     >>> two = weitzman.Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
     >>> two = weitzman.solve(two.add("B", cost=1, outcomes={0: 0.5, 4: 0.5}).build())
     >>> box = equivalent_box(two)
-    >>> box.reward.tolist(), box.cost.tolist(), box.chance.tolist()
-    ([0.0, 4.0, 10.0], [2.0, 2.0, 1.0], [0.25, 0.25, 0.5])
-    >>> two.index("A"), weitzman.solve(box.forest()).index(0)
+    >>> [pool[0].tolist() for pool in (box.rewards, box.costs, box.laws)]
+    [[[0.0, 4.0, 10.0]], [[2.0, 2.0, 1.0]], [[0.25, 0.25, 0.5]]]
+    >>> two.index("A"), weitzman.solve(box).index(0)
     (8.0, 7.0)
     """
-    rule = _held(policy, held, "equivalent_box")
-    f = rule.forest
-    ends = all_ends(rule)
-    if ends is None:
-        size = equivalent_box_size(rule)
-        raise TooLarge(
-            f"the joint law of reward and cost is too large: the search ends in up to {size:.2g} "
-            f"ways, and {ANSWERS:,} answers were not enough to write them out. Use "
-            f"solution.capped_law().box(), which is small, or payoff_law, which simulates.",
-            size,
-        )
-    pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
-    chance = np.asarray(np.bincount(place.reshape(-1), weights=ends.chance), np.float64)
-    return EquivalentBox(
-        pairs[:, 0], pairs[:, 1], chance, f.outside, f.minimize, f.risk_tolerance, f.stated_error
-    )
-
-
-def equivalent_box_size(policy: Solution | Policy, *, held: float | None = None) -> float:
-    """A bound on the number of pairs of reward and cost in the equivalent box, before any work.
-
-    It counts the ways in which a search can end, in one pass over the boxes; infinitely many for an
-    endless line. Where searches stop early there are far fewer pairs.
-
-    Parameters
-    ----------
-    policy, held
-        As for :func:`equivalent_box`.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> coins = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> equivalent_box_size(weitzman.solve(coins)), len(equivalent_box(weitzman.solve(coins)).cost)
-    (8.0, 3)
-    """
-    rule = _held(policy, held, "equivalent_box_size")
-    f = rule.forest
-    if f.endless.any():
-        return np.inf
-    # a box that shows a state leads to as many ends as its children have together; a child whose
-    # index is not above what is in hand stays closed. Trees count as if none stopped another
-    below: dict[int, FloatArray] = {}  # ends of all children so far, for each own state
-    total, opened = 1.0, False
-    with np.errstate(over="ignore"):
-        for v in postorder(f.parent)[0].tolist():
-            up, law = int(f.parent[v]), f.laws[int(f.law[v])]
-            after = below.pop(v, np.ones(law.shape[1]))
-            ends = 1.0 + np.where(law > 0, after, 0.0).sum(axis=1)
-            start, in_hand = int(rule.index_at[v]), np.array([rule.outside])
-            if up >= 0:
-                in_hand = np.maximum(f.sign * f.rewards[int(f.reward[up])][0], rule.outside)
-            opens = rule.index[start : start + len(law)] > in_hand
-            ways = np.where(opens, ends, 1.0) ** float(f.count[v])
-            if up >= 0:
-                below[up] = below.get(up, np.ones(len(ways))) * ways
-            elif ways[0] > 1:
-                total, opened = total * float(ways[0]), True
-    return max(total - opened, 1.0)  # the first box is opened for sure
-
-
-def _held(policy: Solution | Policy, held: float | None, name: str) -> Policy:
-    """The policy with an amount in hand."""
-    rule = as_policy(policy, name)
+    rule = as_policy(policy, "equivalent_box")
     f = rule.forest
     if f.factors is not None or takes_several(f):
         f.must_be_plain("the equivalent box")
-    if held is None:
-        return rule
-    f = f.changed(outside=held)
-    return replace(rule, forest=f, outside=f.sign * f.outside)
+    if held is not None:
+        f = f.changed(outside=held)
+        rule = replace(rule, forest=f, outside=f.sign * f.outside)
+    ends = all_ends(rule)
+    if ends is None:
+        raise TooLarge(
+            f"the joint law of reward and cost is too large: {ANSWERS:,} answers were not enough "
+            f"to write it out. Use solution.capped_law().box(), which is small, or payoff_law, "
+            f"which simulates.",
+            ANSWERS,
+        )
+    pairs, place = np.unique(np.column_stack([ends.reward, ends.cost]), axis=0, return_inverse=True)
+    return Forest.from_arrays(
+        parent=[-1], cost=[pairs[:, 1]], rewards=[pairs[:, 0]],
+        law=[np.bincount(place.reshape(-1), weights=ends.chance)], outside=f.outside,
+        minimize=f.minimize, risk_tolerance=f.risk_tolerance, stated_error=f.stated_error,
+    )  # fmt: skip
 
 
 def state_called(forest: Forest, box: int, state: int) -> str | int:
