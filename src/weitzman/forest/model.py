@@ -32,9 +32,8 @@ from . import rules
 from .columns import (
     default_outside,
     label,
-    law_columns,
+    matrix_columns,
     matrix_of,
-    opening_columns,
     reward_columns,
     titles,
     whole_numbers,
@@ -570,15 +569,15 @@ class Forest:
         rules.check_parent(parents, title.__getitem__)
         given = {"cost": cost} | known_fields(fields, "from_arrays", cls)
         rules.check_time_given(given)
-        reward_pool, reward, labels = reward_columns(rewards, states, n, title)
-        law_pool, laws = law_columns(law, parents, n, title)
+        reward_pool, reward, labels = reward_columns(rewards, states, parents, title)
+        law_pool, laws = matrix_columns("law", law, parents, title, "law")
         openings = {}
         held = {}
         for one in declared(cls):
             if one.name in given:
                 if one.form == "opening":
                     x = given[one.name]
-                    openings[one] = opening_columns(x, parents, n, title, one.name)
+                    openings[one] = matrix_columns(one.form, x, parents, title, one.name)
                 else:
                     held[one.stored] = given[one.name]
         held["outside"] = default_outside(held.get("outside"), bool(held.get("minimize")))
