@@ -384,33 +384,20 @@ def check_time_given(given: Mapping[str, Any]) -> None:
         )
 
 
-def check_rate(f: Forest) -> None:
-    """A rate goes with durations, and is not negative."""
-    if f.rate is not None and f.durations is None:
-        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
-    if f.rate is not None and not 0 <= f.rate < np.inf:
-        raise InvalidForest(
-            f"a rate must be a finite number from 0 on, but it is {f.rate}: a negative rate "
-            f"would make factors above 1, so that waiting adds value without end."
-        )
-
-
-def check_durations(f: Forest) -> None:
-    """Durations are finite and not negative."""
-    if f.durations is not None:
-        check_rate(f)
-        x, rule = f.durations.data, "durations must be finite and not negative"
-        _check_pool(f, f.durations, f.cost, (x >= 0) & np.isfinite(x), rule)
-
-
 def checked_factors(f: Forest) -> Pool | None:
     """Factors above 0 and at most 1: those given, or exp(-rate * duration)."""
-    factors, timed = f.factors, f.durations
+    factors, timed, rate = f.factors, f.durations, f.rate
+    if timed is None and rate is not None:
+        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
     if timed is not None:
-        if f.rate is None or not np.isfinite(f.rate):
-            raise InvalidForest(f"durations need a finite rate, but it is {f.rate}.")
-        check_durations(f)
-        factors = Pool(np.exp(-f.rate * timed.data), timed.start, timed.shape)
+        if rate is None or not 0 <= rate < np.inf:
+            raise InvalidForest(
+                f"durations need a rate that is a finite number from 0 on, but it is {rate}: a "
+                f"negative rate would make factors above 1, so that waiting adds value without end."
+            )
+        x, rule = timed.data, "durations must be finite and not negative"
+        _check_pool(f, timed, f.cost, (x >= 0) & np.isfinite(x), rule)
+        factors = Pool(np.exp(-rate * x), timed.start, timed.shape)
     if factors is not None:
         x = factors.data
         rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"
