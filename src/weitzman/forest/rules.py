@@ -392,8 +392,8 @@ def checked_factors(f: Forest) -> Pool | None:
     if timed is not None:
         if rate is None or not 0 <= rate < np.inf:
             raise InvalidForest(
-                f"durations need a rate that is a finite number from 0 on, but it is {rate}: a "
-                f"negative rate would make factors above 1, so that waiting adds value without end."
+                f"a rate must be a finite number from 0 on, but it is {rate}: a negative rate "
+                f"would make factors above 1, so that waiting adds value without end."
             )
         x, rule = timed.data, "durations must be finite and not negative"
         _check_pool(f, timed, f.cost, (x >= 0) & np.isfinite(x), rule)
