@@ -221,7 +221,6 @@ TASKS: dict[str, Task] = {
     "plot.break_even": _drawn("break_even"),
     "plot.capped_value": _drawn("capped_value"),
     "plot.phi": _drawn("phi"),
-    "plot.tree": _drawn("tree"),
     "plot.strategies": _drawn("strategies", lambda f, s: weitzman.compare(s)),
     "plot.search": _drawn("search", lambda f, s: weitzman.Search(s)),
 }  # fmt: skip

@@ -301,11 +301,6 @@ ELSEWHERE = {
     "questions.cheapest": "questions/test_budget.py",  # a target
     "questions.value_of_tests": "questions/test_information.py",  # tests
     "questions.turning_points": "questions/test_information.py",
-    "plot.decision_region": "show/test_plot_data.py",  # a model of runs
-    "plot.graph_places": "show/test_plot.py",
-    "plot.line_grid": "show/test_plot_data.py",
-    "plot.search_path": "show/test_plot_data.py",
-    "plot.tree": "show/test_plot_data.py",
 }
 WORDS = {"policy.describe", "policy.explain", "plot.check_solution", "plot.follow_line"}
 ROOMS = ("forest", "chains", "engine", "policy", "bounds", "strategies", "questions", "plot")

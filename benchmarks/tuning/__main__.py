@@ -1,38 +1,37 @@
 """Search public curves again: ``python -m benchmarks.tuning FOLDER [--quick] [--write]``.
 
 Two tables for each set: methods that learn from a log, and methods without a log. Each cell (one
-method on one task) is kept as a file; a cell that is there is read, so an interrupted run goes on
-where it stood. ``--again WORDS`` runs some methods again, for example ``--again index`` after a
-change of the model.
+method on one task with one log) is kept as a file; a cell that is there is read, so an interrupted
+run goes on where it stood, and cells that were made on another machine can be copied into the
+folder. ``--workers 16`` makes cells in 16 processes, those of the sets that chose no default first.
+``--again WORDS`` makes the cells of some methods again.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-for _library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded: processes share the cores
+for _library in ("OPENBLAS", "MKL", "OMP", "NUMBA"):  # before NumPy is loaded: one thread each
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
 
 from weitzman.backtest.backtest_result import Backtest  # noqa: E402
-from weitzman.backtest.driver import backtest  # noqa: E402
+from weitzman.backtest.driver import Design, collected, jobs, prices  # noqa: E402
 from weitzman.backtest.methods import Method  # noqa: E402
 from weitzman.backtest.peers import all_methods, methods_without_log  # noqa: E402
 from weitzman.learn.curves import Curves  # noqa: E402
 
-from .cells import CellKeeper  # noqa: E402
-from .joining import join  # noqa: E402
+from .cells import Cells, Piece, joined, made_with, make_all  # noqa: E402
 from .promises import tables  # noqa: E402
-from .report import BEFOREHAND, beforehand, figure, markdown, page  # noqa: E402
-from .sets import CHOSE_NOTHING, FULL_RUN_COSTS, HOME_MADE, SETS, Set, Size  # noqa: E402
+from .report import figure, markdown, page, to_pick  # noqa: E402
+from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set  # noqa: E402
 from .speed import table  # noqa: E402
 from .syne_tune_peers import syne_tune_methods  # noqa: E402
 
@@ -47,17 +46,24 @@ def main(argv: list[str] | None = None) -> None:
     less = "quick", "orders", "set", "log", "methods"
     if arguments.write and any(getattr(arguments, name) for name in less):
         parser.error(f"only full results are written: leave out --{', --'.join(less)}")
-    found: dict[str, dict[str, Backtest]] = {log: {} for log in LOGS}
-    for log in LOGS if arguments.log is None else [arguments.log]:
-        for each in SETS:
-            if arguments.set in (None, each.name):
-                found[log][each.name] = played(each, log, arguments)
-                text = markdown(each.name, found[log][each.name], every=log == "without")
-                print(f"\n{text}", flush=True)
-        for kind in (CHOSE_NOTHING[log], None):  # sets on which a default was chosen are kept apart
-            some = {k: x for k, x in found[log].items() if (k in CHOSE_NOTHING[log]) == bool(kind)}
-            if some and len(next(iter(some.values())).methods) > 2:
-                print(f"\n{BEFOREHAND}\n{beforehand(some)}", flush=True)
+    chosen = [each for each in SETS if arguments.set in (None, each.name)]
+    data = {each.name: _read(each, arguments) for each in chosen}
+    found: dict[str, dict[str, Backtest]] = {}
+    searches = [
+        Searches(each, log, *data[each.name], arguments)
+        for log in (LOGS if arguments.log is None else [arguments.log])
+        for each in chosen
+    ]
+    if not arguments.kept_only:
+        # the most telling tables first, in case that time runs out
+        first = sorted(searches, key=lambda x: x.each not in HOME_MADE)
+        _make([piece for one in first for piece in one.missing()], arguments.workers)
+    for one in searches:
+        if (result := one.result()) is not None:
+            found.setdefault(one.log, {})[one.each.name] = result
+            print(f"\n{markdown(one.each.name, result, every=one.log == 'without')}", flush=True)
+    for log, some in found.items():
+        print(f"\n{to_pick(some, log)}", flush=True)
     if arguments.write:
         measured = table(arguments.folder), tables(arguments.folder)
         text = page(found["with"], found["without"], HERE, *measured)
@@ -74,9 +80,33 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="few tasks, few orders")
     parser.add_argument("--methods", default="", help="words in the names of methods, by commas")
     parser.add_argument("--again", default="", help="words in the names of methods to run again")
+    parser.add_argument("--workers", type=int, default=1, help="processes that make cells")
     parser.add_argument("--keep", type=Path, default=HERE / "kept", help="folder of the cells")
+    parser.add_argument(
+        "--kept-only", action="store_true",
+        help="make no cells, and leave out methods whose cells are not all there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--made", default=made_with(),
+        help="names of folders in the folder of the cells, by commas: also read cells that other "
+        f"code or versions made (default: {made_with()}, of this code and these versions)",
+    )  # fmt: skip
     parser.add_argument("--write", action="store_true", help="write RESULTS.md and the figure")
     return parser
+
+
+def _read(each: Set, arguments: argparse.Namespace) -> tuple[Curves, tuple[str, ...] | None]:
+    """The runs of a set, or of a part of its tasks; a set that is trained here is trained once."""
+    folder = arguments.folder
+    if each in HOME_MADE and not (folder / each.name).exists():
+        folder = arguments.keep
+        if not (folder / each.name).exists():
+            import_module(f"benchmarks.tuning.{each.name}").make(folder)
+    curves, instance = each.read(folder)
+    tasks = (each.quick if arguments.quick else each.full).tasks
+    names = curves.tasks[:: -(-len(curves.tasks) // tasks)]
+    keep = np.flatnonzero([task in names for task in curves.task])
+    return curves.select(keep), None if instance is None else tuple(instance[i] for i in keep)
 
 
 def _named(methods: list[Method], words: str) -> list[Method]:
@@ -84,63 +114,71 @@ def _named(methods: list[Method], words: str) -> list[Method]:
     return [m for m in methods if any(w in m.name.lower() for w in wanted)]
 
 
-def played(each: Set, log: str, arguments: argparse.Namespace) -> Backtest:
-    """One set with all methods, one after the other."""
-    curves, instance = each.read(found_in(each, arguments.folder, arguments.keep))
-    size = each.quick if arguments.quick else each.full
-    size = replace(size, orders=arguments.orders or size.orders)
-    curves, instance = _some(curves, instance, size.tasks)
-    there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
-    there += syne_tune_methods() if log == "without" else []
-    methods = _named(there, arguments.methods) if arguments.methods else there
-    again = _named(methods, arguments.again)
-    keep = arguments.keep / f"{log} log" / each.name
-    found = []
-    for method in methods:
-        folder = keep / method.name
-        if method in again:
-            shutil.rmtree(folder, ignore_errors=True)
-        found.append(_one(curves, instance, method, size, log, folder))
-    return join(found)
+class Searches:
+    """All cells of a set, with or without a log: a row of cells for each method."""
+
+    def __init__(
+        self, each: Set, log: str, curves: Curves, instance: tuple[str, ...] | None,
+        arguments: argparse.Namespace,
+    ) -> None:  # fmt: skip
+        size = each.quick if arguments.quick else each.full
+        self.each, self.log, self.curves = each, log, curves
+        self.quoted, self.costs = prices(curves, None, FULL_RUN_COSTS)
+        self.design = Design(
+            log_runs=0 if log == "without" else None, logs=size.repeats,
+            orders=arguments.orders or size.orders, seed=0,
+        )  # fmt: skip
+        priced = [tuple(x) for x in self.costs.T.tolist()]
+        self.jobs = list(jobs(curves, instance, priced, size.repeats))
+        there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
+        there += syne_tune_methods() if log == "without" else []
+        methods = _named(there, arguments.methods) if arguments.methods else there
+        again = _named(methods, arguments.again)
+        self.rows: list[tuple[Method, Cells]] = []
+        for method in methods:
+            place = Path(f"{log} log") / each.name / method.name
+            cells = Cells(arguments.keep, place, arguments.made.split(","))
+            if method in again:
+                cells.forget()
+            self.rows.append((method, cells))
+
+    def missing(self) -> Iterator[Piece]:
+        """The cells that are not kept."""
+        for method, cells in self.rows:
+            for job in self.jobs:
+                if cells.read(self.design, job) is None:
+                    yield cells, self.design, method, job
+
+    def result(self) -> Backtest | None:
+        """All methods whose cells are all there, or nothing if there is none."""
+        names, kept = [], []
+        for method, cells in self.rows:
+            row = [cells.read(self.design, job) for job in self.jobs]
+            there = [cell for cell in row if cell is not None]
+            if len(there) < len(row):
+                print(f"{self.each.name}, {self.log} log, {method.name}: {len(there)} of "
+                      f"{len(row)} cells, left out", file=sys.stderr)  # fmt: skip
+                continue
+            names.append(method.name)
+            kept.append([done for done, _ in there])
+            searches = len(row) * self.design.orders * len(FULL_RUN_COSTS)
+            seconds = sum(seconds for _, seconds in there)
+            print(f"{self.each.name}, {self.log} log, {method.name}: {seconds:.0f} s for "
+                  f"{searches} searches", file=sys.stderr)  # fmt: skip
+        if not names:
+            return None
+        done = [joined(one) for one in zip(*kept, strict=True)]
+        return collected(self.curves, tuple(names), self.quoted, self.costs, done, by_full_run=True)
 
 
-def found_in(each: Set, folder: Path, keep: Path) -> Path:
-    """The folder that has the set; a set that is trained here is trained once, and kept."""
-    if each not in HOME_MADE or (folder / each.name).exists():
-        return folder
-    if not (keep / each.name).exists():
-        import_module(f"benchmarks.tuning.{each.name}").make(keep)
-    return keep
-
-
-def _one(
-    curves: Curves, instance: tuple[str, ...] | None, method: Method, size: Size, log: str,
-    folder: Path,
-) -> Backtest:  # fmt: skip
-    """All cells of a method."""
-    keeper, began = CellKeeper(folder), time.process_time()
-    found = backtest(
-        curves, full_run_cost=FULL_RUN_COSTS, instance=instance, methods=[method],
-        log_runs=0 if log == "without" else None, repeats=size.repeats, orders=size.orders,
-        executor=keeper,
-    )  # fmt: skip
-    now = time.process_time() - began
-    searches = len(keeper.seconds) * size.orders * len(FULL_RUN_COSTS)
-    print(
-        f"{folder.parent.name}, {log} log, {method.name}: {sum(keeper.seconds):.0f} s for "
-        f"{searches} searches, {now:.0f} s of them now",
-        file=sys.stderr, flush=True,
-    )  # fmt: skip
-    return found
-
-
-def _some(
-    curves: Curves, instance: tuple[str, ...] | None, tasks: int
-) -> tuple[Curves, tuple[str, ...] | None]:
-    """The runs of so many tasks, spread over all."""
-    names = curves.tasks[:: -(-len(curves.tasks) // tasks)]
-    keep = np.flatnonzero([task in names for task in curves.task])
-    return curves.select(keep), None if instance is None else tuple(instance[i] for i in keep)
+def _make(pieces: list[Piece], workers: int) -> None:
+    """Make cells, and report progress."""
+    began, spent = time.monotonic(), 0.0
+    for n, seconds in enumerate(make_all(pieces, workers), 1):
+        spent += seconds
+        now = time.monotonic() - began
+        print(f"{n} of {len(pieces)} cells, {spent:.0f} s of processor time in {now:.0f} s",
+              file=sys.stderr, flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import numpy as np
 from weitzman import plot
 from weitzman.backtest.backtest_result import Backtest
 
+from .sets import CHOSE_NOTHING
+
 AIM, HIGHER = 0.7, 3  # with a log: the share of the best peer's regret, at the higher prices
 AIM_WITHOUT = 0.8  # without a log, at every price
 
@@ -112,7 +114,7 @@ def page(
     ``speed`` and ``kept`` are tables: what deciding costs, and how far promises are kept.
     """
     said = remarks(folder / "REMARKS.md")
-    parts = [ABOUT, WITH]
+    parts = [ABOUT, BEFOREHAND, to_pick(with_log, "with"), to_pick(without, "without"), WITH]
     parts += [
         markdown(name, x) + said.get(f"{name}, with a log", "") for name, x in with_log.items()
     ]
@@ -126,6 +128,19 @@ def page(
     ends = [f"{SPEED}\n{speed}\n", said.get("speed", "")]
     ends += [f"{PROMISES}\n{kept}\n", said.get("promises", "")]
     return "\n".join([*parts, text, *ends])
+
+
+def to_pick(found: dict[str, Backtest], log: str) -> str:
+    """The table of methods to pick beforehand: sets that chose no default, then those that did."""
+    parts = []
+    for heading, chose in (
+        ("Sets that chose nothing", False),
+        ("Sets on which defaults were chosen", True),
+    ):
+        some = {k: x for k, x in found.items() if (k not in CHOSE_NOTHING[log]) == chose}
+        if some and len(next(iter(some.values())).methods) > 2:
+            parts.append(f"#### {heading}, {log} a log\n\n{beforehand(some)}")
+    return "\n".join(parts)
 
 
 def beforehand(found: dict[str, Backtest]) -> str:

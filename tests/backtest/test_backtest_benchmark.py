@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.tuning import cells, speed
 from benchmarks.tuning.__main__ import main
-from benchmarks.tuning.joining import join
 from benchmarks.tuning.report import beforehand, figure, markdown, page
 from benchmarks.tuning.sets import SETS
-from weitzman.backtest import FullRuns, backtest
+from weitzman.backtest import FullRuns
+from weitzman.backtest.driver import Design, Done, carry_out, jobs
 from weitzman.backtest.methods import Tuned
 from weitzman.learn import Curves
 
@@ -94,35 +94,55 @@ def test_cells_that_were_made_are_not_made_again(folder, capsys, tmp_path, monke
     assert "4 searches" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("changed", ["score", "settings", "cost", "code", "instance"])
-def test_cells_of_other_scores_settings_or_code_are_made_again(changed, tmp_path, monkeypatch):
+def cell_design(curves, instance):
+    """One cell of full runs on a small table."""
+    design = Design(log_runs=None, logs=1, orders=1, seed=0)
+    return design, next(jobs(curves, instance, [(10.0,)], 1))
+
+
+@pytest.mark.parametrize("changed", ["score", "settings", "cost", "instance"])
+def test_cells_of_other_scores_or_settings_are_made_again(changed, tmp_path):
     rows = [(r, k, r * k % 7 / 7.0) for r in range(8) for k in range(1, 4)]
     table = dict(zip(("run", "step", "score"), zip(*rows, strict=True), strict=True))
     curves = Curves.read({**table, "cost": [1.0] * len(rows)}, ended=True)
     curves = replace(curves, settings=tuple({"x": i} for i in range(8)))
     instance = ["a", "b"] * 4
-
-    def search(curves, instance=instance):
-        keeper = cells.CellKeeper(tmp_path)
-        backtest(
-            curves, price=10.0, instance=instance, methods=[FullRuns()], repeats=2, orders=1,
-            executor=keeper,
-        )  # fmt: skip
-        return {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.pickle")}
-
-    first = search(curves)
-    assert search(curves) == first
-    if changed == "code":
-        monkeypatch.setattr(cells, "made_with", lambda: "other")
-    elif changed == "settings":
+    kept = cells.Cells(tmp_path, Path("full runs"), ["made"])
+    design, job = cell_design(curves, instance)
+    kept.make(design, FullRuns(), job)
+    found, _ = kept.read(design, job)
+    assert np.array_equal(found.score, carry_out(job, design, [FullRuns()]).score)
+    if changed == "settings":
         curves = replace(curves, settings=tuple({"x": 2 * i} for i in range(8)))
     elif changed == "instance":
         instance = ["a", "a", "b", "b"] * 2
     else:
         curves = replace(curves, **{changed: getattr(curves, changed) + 1e-12})
-    again = search(curves, instance)
-    assert len(again) == 2
-    assert not set(again.items()) & set(first.items())
+    assert kept.read(*cell_design(curves, instance)) is None
+    assert cells.Cells(tmp_path, Path("full runs"), ["other"]).read(design, job) is None
+    assert cells.Cells(tmp_path, Path("full runs"), ["other", "made"]).read(design, job) is not None
+
+
+def test_cells_of_other_code_are_left_out(folder, capsys, tmp_path, monkeypatch):
+    """Cells made elsewhere count only if they are asked for; rows that lack cells are left out."""
+    ask = [str(folder), "--set", "algoperf", "--log", "with", "--keep", str(tmp_path / "kept")]
+    main([*ask, "--methods", "weitzman,top", "--workers", "2"])
+    whole = capsys.readouterr().out
+    key = cells.made_with()
+    next((tmp_path / "kept").rglob("top*/*.pickle")).unlink()
+    few = [*ask, "--methods", "weitzman,top", "--kept-only"]
+    main(few)
+    captured = capsys.readouterr()
+    assert "top-K" not in captured.out
+    assert "| full runs, Weitzman's rule |" in captured.out
+    assert "top-K after one epoch: 1 of 2 cells, left out" in captured.err
+    main([*ask, "--methods", "weitzman,top"])
+    assert capsys.readouterr().out == whole
+    (tmp_path / "kept" / key).rename(tmp_path / "kept" / "elsewhere")
+    main(few)
+    assert "|" not in capsys.readouterr().out
+    main([*few, "--made", f"{key},elsewhere"])
+    assert capsys.readouterr().out == whole
 
 
 def test_methods_that_know_settings_are_among_them(folder, capsys, tmp_path):
@@ -177,13 +197,10 @@ def test_the_table_of_methods_to_pick_beforehand():
 
 
 def test_other_searches_are_not_joined():
-    best = np.zeros((3, 1, 4, 2))
-    other = best.copy()
-    other[-1, 0, 1, 1] = 0.5
-    one, two = (tiny(x, np.zeros_like(x)) for x in (best, other))
-    assert join([one, one]).methods == ("a", "b", "a", "b", "hindsight")
-    with pytest.raises(ValueError, match="the searches of a and a differ"):
-        join([one, two])
+    one = Done((0, 0), np.zeros((2, 1, 1)), np.zeros((2, 1, 1)), [("a",)])
+    assert cells.joined([one, one]).score.shape == (3, 1, 1)
+    with pytest.raises(ValueError, match="different runs"):
+        cells.joined([one, one._replace(score=np.ones((2, 1, 1)))])
 
 
 @pytest.mark.parametrize("option", ["--quick", "--set lcdb", "--log with", "--orders 1"])

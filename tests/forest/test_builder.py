@@ -498,6 +498,24 @@ def test_closed_boxes_are_worth_what_a_search_without_them_is() -> None:
     assert search.ask() is None
 
 
+def test_a_state_that_is_called_closed_is_not_the_one_of_a_closed_box() -> None:
+    """After "off", B was in its own state "closed", and its reward could be taken for nothing."""
+    b = Builder().add("A", cost=0, outcomes={"on": 0.5, "off": 0.5}, rewards=dict.fromkeys(
+        ["on", "off"]))  # fmt: skip
+    b.add("B", parent="A", cost=1, outcomes={"on": {"closed": 1}}, rewards={"closed": 9})
+    forest = b.build()
+    assert forest.states("B") == ("closed", "(closed)")
+    assert solve(forest).value == 4.0
+
+
+def test_a_cycle_is_named_before_laws_are_read() -> None:
+    half = {"x": {1: 1}}
+    b = Builder().add("A", parent="B", cost=0, outcomes=half).add(
+        "B", parent="A", cost=0, outcomes=half)  # fmt: skip
+    with pytest.raises(InvalidForest, match=r"'A' -> 'B' -> 'A'|'B' -> 'A' -> 'B'"):
+        b.build()
+
+
 def test_boxes_without_a_row_cannot_be_endless() -> None:
     b = Builder().add("A", cost=1, outcomes={0: 0.5, 1: 0.5})
     b.add("B", parent="A", cost=1, endless=True, outcomes={1: {0: 0.5, 1: 0.5}})

@@ -6,6 +6,7 @@ import itertools
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +16,8 @@ from test_plot_data import Saturating, chests
 import weitzman
 from weitzman import plot
 from weitzman.show.plot import style
+from weitzman.show.plot.paths import search_path
+from weitzman.show.plot.trees import graph_places, tree
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -149,7 +152,7 @@ def test_forest_shows_every_box_and_says_how_many_are_folded(solutions):
     ax = plot.forest(solutions[5000], limit=10)
     assert len(ax.collections[0].get_offsets()) == 10
     said = " ".join(t.get_text() for t in ax.texts)
-    t = plot.tree(solutions[5000], 10)
+    t = tree(solutions[5000], 10)
     assert f"and {t.rest:,} more boxes" in said
     assert t.rest + t.hidden.sum() == 4990
 
@@ -265,7 +268,7 @@ def told(solution: weitzman.Solution) -> weitzman.Search:
 
 def test_search_draws_what_was_found(solutions):
     search = played(weitzman.solve(many(40)), 3)
-    d = plot.search_path(search)
+    d = search_path(search)
     ax = plot.search(search)
     found = next(line for line in ax.lines if line.get_label() == "found")
     assert found.get_ydata().tolist() == d.reward.tolist()
@@ -362,16 +365,6 @@ def test_learning_curves_over_the_decisions():
     assert_readable(ax)
     bare = plot.learning_curves(curves)
     assert len(bare.lines) == 2
-
-
-def test_truncation_leaves_out_zeros_and_sorts():
-    ax = plot.truncation([4, 1, 2], [0.1, 10, 1], [0.0, 3, 0.5])
-    bound, loss = ax.lines
-    assert bound.get_xdata().tolist() == [1, 2, 4]
-    assert bound.get_ydata().tolist() == [10, 1, 0.1]
-    assert loss.get_ydata().tolist() == pytest.approx([3, 0.5, np.nan], nan_ok=True)
-    with pytest.raises(weitzman.errors.InvalidArgument, match="same length"):
-        plot.truncation([1, 2], [1.0])
 
 
 def test_defaults_choose_by_shape(solutions):
@@ -514,10 +507,11 @@ def test_a_graph_has_an_arrow_for_each_parent_and_marks_what_to_open_first():
 
 def test_boxes_of_a_graph_stand_right_of_their_parents_and_apart():
     dag = weitzman.strategies.Dag.of(many(25))
-    places = plot.graph_places(dag)
-    assert all(places.depth[p] < places.depth[i] for p, i in places.edges)
-    assert len({*zip(places.depth.tolist(), places.row.tolist(), strict=True)}) == 25
-    assert len(places.edges) == 20
+    depth, row = graph_places(dag)
+    edges = [(p, i) for i in range(25) for p in dag.parents[i]]
+    assert len(edges) == 20
+    assert all(depth[p] < depth[i] for p, i in edges)
+    assert len({*zip(depth.tolist(), row.tolist(), strict=True)}) == 25
 
 
 def test_an_endless_line_goes_on_within_the_bar():
@@ -613,3 +607,19 @@ def test_pictures_say_amounts_as_the_command_does():
     ax = plot.strategies(weitzman.compare(solution.forest, solution=solution, episodes=500))
     assert value in [t.get_text() for t in ax.texts]
     plt.close("all")
+
+
+def test_tuning_draws_runs_their_pauses_and_the_best_so_far():
+    history = ((0, 1, 0.2, 1.0), (1, 1, 0.5, 2.0), (0, 2, 0.6, 3.0), (1, 2, 0.55, 4.0))
+    runs = [SimpleNamespace(over="failed"), SimpleNamespace(over="")]
+    result = SimpleNamespace(
+        history=history, runs=runs, curves=None, spent=4.0, reason="Stop: $x$ is $y$."
+    )
+    ax = plot.tuning(result)
+    assert [line.get_linestyle() for line in ax.lines[:2]] == [":", ":"]  # each was paused
+    assert ax.lines[2].get_ydata().tolist() == [0.2, 0.5, 0.6, 0.6]
+    assert legend(ax) == ["failed or lost", "paused", "best so far"]
+    assert "2 runs, 4 spent. Stop: $x$" in ax.get_title(loc="left")
+    assert_readable(ax)
+    with pytest.raises(weitzman.errors.InvalidArgument, match="needs a score"):
+        plot.tuning(SimpleNamespace(history=()))

@@ -17,6 +17,8 @@ from plain_forests import paper_example as chests
 import weitzman
 from weitzman import plot
 from weitzman.policy import payoff_law
+from weitzman.show.plot.paths import decision_region, search_path
+from weitzman.show.plot.trees import tree
 
 
 def tree_shape(draw: st.DataObject, most: int = 60) -> weitzman.Forest:
@@ -31,7 +33,7 @@ def tree_shape(draw: st.DataObject, most: int = 60) -> weitzman.Forest:
 
 
 def test_tree_of_the_paper_by_hand():
-    t = plot.tree(weitzman.solve(chests()))
+    t = tree(weitzman.solve(chests()))
     assert t.box.tolist() == [0, 2, 1]  # by depth
     assert t.above.tolist() == [-1, -1, 0]
     assert t.opened == pytest.approx([1, 0.9, 0.55])
@@ -46,7 +48,7 @@ def test_tree_of_the_paper_by_hand():
 def test_every_box_is_shown_or_counted_and_no_two_stand_in_one_place(data):
     f = tree_shape(data)
     limit, levels = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 5))
-    t = plot.tree(weitzman.solve(f), limit, levels)
+    t = tree(weitzman.solve(f), limit, levels)
     assert len(t.box) <= limit
     assert t.depth.max() < levels
     assert len(t.box) + t.hidden.sum() + t.rest == len(f)
@@ -67,7 +69,7 @@ def test_every_box_is_shown_or_counted_and_no_two_stand_in_one_place(data):
 def test_boxes_that_are_shown_are_those_opened_most():
     costs = [1.0, 2.0, 3.0, 0.5]
     boxes = [weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=c) for c in costs]
-    t = plot.tree(weitzman.solve(weitzman.side_by_side(boxes)), limit=2)
+    t = tree(weitzman.solve(weitzman.side_by_side(boxes)), limit=2)
     assert t.box.tolist() == [0, 3]
     assert t.row.tolist() == [1, 0]  # what is opened first is on top
     assert t.rest == 2
@@ -189,59 +191,65 @@ def test_search_path_by_hand(minimize):
     search = weitzman.Search(weitzman.solve(f))
     search.tell("A", sign * 1)
     search.tell("C", sign * 10)
-    d = plot.search_path(search)
+    d = search_path(search)
     assert d.names == ["A", "C"]
     assert (sign * d.best).tolist() == [0, 1, 10]
     assert d.spent.tolist() == [0, 20, 25]
     assert (sign * d.highest) == pytest.approx([707, 40, 15])
     assert d.step.tolist() == [0, 0, 1, 1, 2]
     assert (sign * d.index) == pytest.approx([707, 40, 40, 15, 15])
-    assert not d.done
 
 
 def test_search_path_with_true_rewards_and_no_names():
     f = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
     search = weitzman.Search(weitzman.solve(f), rewards="nearest")
     search.tell(search.ask(), reward=1.5, cost=4.0)
-    d = plot.search_path(search)
+    d = search_path(search)
     assert d.names == ["0#1"]
     assert d.best.tolist() == [0, 1.5]
     assert d.spent.tolist() == [0, 4]
     assert d.highest.tolist() == [8, 8]
 
 
-def test_line_grid_by_hand():
+def field(ax):
+    """The map of a line: its colored cells, and the texts in them."""
+    shown = ~np.ma.getmaskarray(ax.images[0].get_array())
+    return shown, [text.get_text() for text in ax.texts]
+
+
+def test_a_line_by_hand():
     law = [[0.5, 0.5], [0.25, 0.75]]
     solution = weitzman.solve(weitzman.line(([1, 0], law), length=3, rewards=[0, 8], cost=1))
-    d = plot.line_grid(solution)
-    assert d.index[:, -1] == pytest.approx([6, 8 - 4 / 3])  # 8 - 1 / P(8)
-    assert d.go_on.tolist() == [[True, True], [False, False]]
-    assert d.boxes == ["1", "2"]
-    assert d.states == ["0", "8"]
-    assert d.first == solution.index(0)
+    ax = plot.line(solution)
+    shown, texts = field(ax)
+    assert shown.tolist() == [[True, True], [False, False]]
+    assert texts[1::2] == ["6", "6.66667"]  # the last box: 8 - 1 / P(8)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "8"]
+    assert f"index {solution.index(0):g}." in ax.get_title(loc="left")
 
 
-def test_line_grid_stops_at_an_index_equal_to_the_best():
+def test_a_line_stops_at_an_index_equal_to_the_best():
     law = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
     line = weitzman.line(([1, 0, 0], law), length=2, rewards=[0, 6, 8], cost=1)
-    d = plot.line_grid(weitzman.solve(line))
-    assert d.index[1].tolist() == [6]
-    assert d.go_on[:, 0].tolist() == [True, False, False]
+    shown, texts = field(plot.line(weitzman.solve(line)))
+    assert texts[1] == "6"
+    assert shown[:, 0].tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("minimize", [False, True])
-def test_line_grid_is_ordered_from_bad_to_good(minimize):
+def test_a_line_is_ordered_from_bad_to_good(minimize):
     rewards, outside = ([-4, -8, 0], 0) if minimize else ([4, 8, 0], 0)
     law = np.full((3, 3), 1 / 3)
     line = weitzman.line(
         (law[0], law), length=2, rewards=rewards, cost=1, outside=outside, minimize=minimize
     )
-    assert np.abs(plot.line_grid(weitzman.solve(line)).reward).tolist() == [0, 4, 8]
+    labels = [text.get_text() for text in plot.line(weitzman.solve(line)).get_yticklabels()]
+    assert [text.lstrip("-") for text in labels] == ["0", "4", "8"]
 
 
-def test_line_grid_needs_a_line():
+def test_a_map_needs_a_line():
     with pytest.raises(weitzman.errors.InvalidArgument, match="needs a line"):
-        plot.line_grid(weitzman.solve(chests()), "C")
+        plot.line(weitzman.solve(chests()), "C")
 
 
 class Saturating:
@@ -258,12 +266,12 @@ class Saturating:
 
 
 def test_decision_region_by_hand():
-    steps, go_on = plot.decision_region(Saturating(), [0.0, 0.1])
+    steps, go_on = decision_region(Saturating(), [0.0, 0.1])
     assert steps.tolist() == [1, 3]
     assert go_on.tolist() == [[True, False], [True, False]]
-    assert plot.decision_region(Saturating(), [0.0, 0.1], best=0.15)[1].tolist() == [
+    assert decision_region(Saturating(), [0.0, 0.1], best=0.15)[1].tolist() == [
         [False, False],
         [True, False],
     ]
     # a score that beats the best in hand counts itself
-    assert not plot.decision_region(Saturating(), [0.2], best=0.05)[1][0, 1]
+    assert not decision_region(Saturating(), [0.2], best=0.05)[1][0, 1]

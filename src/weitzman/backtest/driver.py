@@ -86,7 +86,7 @@ def backtest(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
             f"{len(instance)}."
         )
-    quoted, costs = _prices(curves, price, full_run_cost)
+    quoted, costs = prices(curves, price, full_run_cost)
     usual = (methods_without_log if log_runs == 0 else all_methods)(settings=bool(curves.settings))
     chosen = usual if methods is None else list(methods)
     if not chosen:
@@ -106,24 +106,35 @@ def backtest(
             done.append(_one_job(how, job))
             if progress is not None:
                 progress(len(done), len(work))
-    told = [[tuple(d.told[m][p] for d in done) for p in range(len(quoted))]
-            for m in range(len(chosen))]  # fmt: skip
+    names = tuple(m.name for m in chosen)
+    return collected(curves, names, quoted, costs, done, by_full_run=full_run_cost is not None)
+
+
+def collected(
+    curves: Curves, methods: tuple[str, ...], quoted: FloatArray, costs: FloatArray,
+    done: Sequence[Done], *, by_full_run: bool,
+) -> Backtest:  # fmt: skip
+    """The result of all jobs; ``quoted`` and ``costs`` are those of :func:`prices`."""
+    told = tuple(
+        tuple(tuple(d.told[m][p] for d in done) for p in range(len(quoted)))
+        for m in range(len(methods))
+    )
     return Backtest(
-        methods=(*(m.name for m in chosen), HINDSIGHT),
+        methods=(*methods, HINDSIGHT),
         quoted=tuple(quoted.tolist()),
-        by_full_run=full_run_cost is not None,
+        by_full_run=by_full_run,
         tasks=curves.tasks,
         price=costs,
         task=np.array([d.job[0] for d in done]),
         repeat=np.array([d.job[1] for d in done]),
         best=np.stack([d.score for d in done], axis=2),
         spend=np.stack([d.spend for d in done], axis=2),
-        told=(*map(tuple, told), (("",) * len(done),) * len(quoted)),
+        told=(*told, (("",) * len(done),) * len(quoted)),
         minimize=curves.minimize,
     )
 
 
-def _prices(
+def prices(
     curves: Curves,
     price: float | Sequence[float] | None,
     full_run_cost: float | Sequence[float] | None,

@@ -13,7 +13,7 @@ from ..errors import InvalidForest
 from ..forest.columns import short
 from ..forest.model import BY_BOX, SETTINGS, Forest
 from ..forest.pools import Pool
-from .table_rows import Rows, forest_of_rows
+from .table_rows import forest_of_rows
 from .written_tables import written_columns
 
 if TYPE_CHECKING:
@@ -55,13 +55,11 @@ def from_pandas(
     """
     need("pandas", "table")
     terms = _settings(table.attrs, outside, minimize)
-    outside, minimize = terms.pop("outside", None), bool(terms.pop("minimize", False))
     columns = {}
     for name in table.columns:
         cells = zip(table[name].tolist(), table[name].isna().to_numpy(), strict=True)
         columns[str(name)] = [None if missing else x for x, missing in cells]
-    rows = Rows(columns, lambda i: f"row {i} of the table")
-    return forest_of_rows(rows, outside=outside, minimize=minimize, terms=terms)
+    return forest_of_rows(columns, lambda i: f"row {i} of the table", **terms)[0]
 
 
 def to_pandas(forest: Forest) -> pd.DataFrame:

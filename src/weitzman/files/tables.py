@@ -40,7 +40,7 @@ from .documents import explained
 from .headings import NUMBERS, PER_BOX, TEST, Heading, Said, heading, yes_or_no
 from .ranges import RANGED, Range, Ranges, Spread, typed_parts, typed_spread
 from .sheets import NoValue, ShownNumber, sheets
-from .table_rows import Rows, forest_of_rows
+from .table_rows import forest_of_rows
 from .written_tables import TOTALS, write_forest
 
 _MONEY = ("reward", "cost")  # and the settings outside and risk_tolerance
@@ -155,15 +155,15 @@ class _Table:
         self._reveal()
         if self.stated_error:
             settings["stated_error"] = settings.get("stated_error", 0.0) + self.stated_error
-        rows = Rows(self.columns, lambda i: f"row {self.numbers[i]}")
         if not any(x is not None for x in self.columns["reward"]):
             raise InvalidFile(
                 f"a table must have a reward, but the column {self.head.titles['reward']!r} is "
                 f"blank. Fill it in."
             )
-        forest = forest_of_rows(
-            rows, outside=outside, minimize=minimize, terms={**settings, "unit": unit}
-        )
+        forest, closed = forest_of_rows(
+            self.columns, lambda i: f"row {self.numbers[i]}",
+            outside=outside, minimize=minimize, unit=unit, **settings,
+        )  # fmt: skip
         for r in ranges:
             above = "" if r.given is None else forest.name(forest.parent[forest.box(r.box)])
             if {(r.box, r.state), (above, r.given)} & self.revealed:
@@ -172,7 +172,7 @@ class _Table:
                 )
         lines = (*self._told(forest), *self.lines, *(
             f"{box} cannot be opened after {state}: the table has no rows for it"
-            for box, state in rows.closed
+            for box, state in closed
         ))  # fmt: skip
         called = {
             key.removesuffix("_word"): str(self.said[key].value).strip()

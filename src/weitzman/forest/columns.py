@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Real
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._common.numbers import counted, such
 from ..errors import InvalidForest
-from .pools import Pool, joined_pool, list_pool, stack_pool
+from .pools import Pool, list_pool, own_pool, runs, stack_pool
 
-_DTYPE, _NDIM, _SHAPE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("shape")
+_DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
+_STACK = {"law": 3, "rewards": 2, "opening": 1}  # dimensions of an array with an entry for each box
 
 
 def label(x: object) -> str:
@@ -81,31 +83,22 @@ def _numbers(x: object, what: str) -> FloatArray:
     raise InvalidForest(f"{what} must be numbers, but got {short(x)}.")
 
 
-def _is_stack(x: object, ndim: int, n: int) -> bool:
-    return isinstance(x, np.ndarray) and x.ndim == ndim and len(x) == n and x.dtype.kind in "iuf"
-
-
 def reward_columns(
-    rewards: Any, states: Any, n: int, title: Sequence[object]
+    rewards: Any, states: Any, parent: IntArray, title: Sequence[object]
 ) -> tuple[Pool, IntArray, tuple[tuple[str, ...] | None, ...]]:
+    """Rewards and names of states in any of the forms of `Forest.from_arrays`."""
+    n = len(parent)
     if not isinstance(rewards, (Sequence, np.ndarray, range)):
         raise InvalidForest(
             f"`rewards` must be one vector, or one per box, but got {short(rewards)}."
         )
     if len(rewards) and not isinstance(rewards, np.ndarray) and not _nested(rewards[0]):
-        rewards = np.asarray(_numbers(rewards, "`rewards`"))
+        rewards = _numbers(rewards, "`rewards`")
     if isinstance(rewards, np.ndarray) and rewards.ndim == 1 and rewards.dtype.kind in "iuf":
-        pool, _ = stack_pool(rewards.astype(np.float64).reshape(1, 1, -1))
+        pool, _ = stack_pool(rewards.reshape(1, 1, -1))
         number = np.zeros(n, np.int64)
-    elif _is_stack(rewards, 2, n):
-        pool, number = stack_pool(rewards.astype(np.float64)[:, None, :])
     else:
-        _check_length(rewards, n, "rewards")
-        pool, number = list_pool(
-            rewards,
-            [False] * n,
-            lambda i: matrix_of("rewards", rewards[i], False, title[i], "rewards"),
-        )
+        pool, number = matrix_columns("rewards", rewards, parent, title, "rewards")
     if states is None:
         return pool, number, (None,) * len(pool)
     if len(states) == 0 or not _nested(states[0]):  # one list for all boxes
@@ -119,72 +112,57 @@ def reward_columns(
     return pool.take(np.array([r for r, _ in rows])), place, tuple(s for _, s in rows)
 
 
-def law_columns(
-    law: Any, parent: IntArray, n: int, title: Sequence[object]
+def matrix_columns(
+    form: str, x: Any, parent: IntArray, title: Sequence[object], what: str
 ) -> tuple[Pool, IntArray]:
-    """Laws in any of the forms of `Forest.from_arrays`."""
-    roots = parent < 0
-    if _is_stack(law, 3, n):
-        uneven = np.flatnonzero(roots)[(law[roots] != law[roots, :1]).any(axis=(1, 2))]
-        if len(uneven):
-            raise InvalidForest(
-                f"a root's law must have equal rows in an array (n, k, k), but the rows of "
-                f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({such(len(uneven), 'box')}). "
-                f"Give a list with a vector for each root."
-            )
-        if not roots.any() or law.shape[1] == 1:
-            return stack_pool(law)
-        stems, branches = law[roots, :1], law[~roots]
-        shape = np.repeat([stems.shape[1:], branches.shape[1:]], [len(stems), len(branches)], 0)
-        pool, place = joined_pool([stems, branches], shape)
-        number = np.empty(n, np.int64)
-        number[roots], number[~roots] = place[: len(stems)], place[len(stems) :]
-        return pool, number
-    _check_length(law, n, "law")
-    if _all_arrays(law, roots):  # taken as they are, each object once
-        once = {id(m): m for m in law}
-        distinct = law if len(once) == n else list(once.values())
-        kinds = {shape: i for i, shape in enumerate(dict.fromkeys(map(_SHAPE, distinct)))}
-        which = np.fromiter(map(kinds.__getitem__, map(_SHAPE, distinct)), np.int64, len(distinct))
-        rows_and_columns = np.array([(1, *shape)[-2:] for shape in kinds], np.int64)
-        pool, number = joined_pool(distinct, rows_and_columns[which])
-        if distinct is law:
-            return pool, number
-        place_of = {key: i for i, key in enumerate(once)}
-        return pool, number[np.fromiter(map(place_of.__getitem__, map(id, law)), np.int64, n)]
-    root = roots.tolist()
-    return list_pool(law, root, lambda i: matrix_of("law", law[i], root[i], title[i], "law"))
-
-
-def _all_arrays(law: Any, roots: BoolArray) -> bool:
-    """Whether all laws are arrays of floats with the right number of dimensions."""
-    if not isinstance(law, (list, tuple)):
-        return False
-    if set(map(type, law)) != {np.ndarray} or set(map(_DTYPE, law)) != {np.dtype(np.float64)}:
-        return False
-    ndim = np.fromiter(map(_NDIM, law), np.int64, len(law))
-    return bool(((ndim == 2) | ((ndim == 1) & roots)).all())
-
-
-def opening_columns(
-    entries: Any, parent: IntArray, n: int, title: Sequence[object], what: str = "cost"
-) -> tuple[Pool, IntArray]:
-    """Costs, factors or durations: a number for all, or one entry per box."""
-    if isinstance(entries, (int, float, np.number)):
-        entries = np.full(n, float(entries))
-    try:
-        plain = np.asarray(entries)
-        is_plain = plain.shape == (n,) and plain.dtype.kind in "iuf"
-    except ValueError:  # ragged
-        is_plain = False
-    if is_plain:
-        return stack_pool(plain.astype(np.float64).reshape(n, 1, 1))
-    _check_length(entries, n, what)
-
-    root = (parent < 0).tolist()
+    """Laws, rewards, costs and the like, with one entry per box: as one array, or as a list."""
+    n, root = len(parent), parent < 0
+    if form == "opening":  # also one number for all boxes
+        x = np.full(n, float(x)) if isinstance(x, (int, float, np.number)) else x
+        with suppress(ValueError):  # ragged
+            array = np.asarray(x)
+            x = array if array.shape == (n,) and array.dtype.kind in "iuf" else x
+    if (
+        isinstance(x, np.ndarray)
+        and x.ndim == _STACK[form]
+        and len(x) == n
+        and x.dtype.kind in "iuf"
+    ):
+        return stack_pool(x.reshape(n, 1, -1)) if form != "law" else _stacked_laws(x, root, title)
+    _check_length(x, n, what)
+    # arrays of floats are taken as they are
+    plain = isinstance(x, (list, tuple)) and set(map(type, x)) == {np.ndarray}
+    if plain and form != "opening" and set(map(_DTYPE, x)) == {np.dtype(np.float64)}:
+        ndim = np.fromiter(map(_NDIM, x), np.int64, n)
+        plain = bool(((ndim == _STACK[form] - 1) | ((ndim == 1) & root)).all())
+    else:
+        plain = False
+    roots = root.tolist()
     return list_pool(
-        entries, root, lambda i: matrix_of("opening", entries[i], root[i], title[i], what)
+        x, None if plain else roots, lambda i: matrix_of(form, x[i], roots[i], title[i], what)
     )
+
+
+def _stacked_laws(
+    law: NDArray[Any], root: BoolArray, title: Sequence[object]
+) -> tuple[Pool, IntArray]:
+    n, rows, cols = law.shape
+    uneven = np.flatnonzero(root)[(law[root] != law[root, :1]).any(axis=(1, 2))]
+    if len(uneven):
+        raise InvalidForest(
+            f"a root's law must have equal rows in an array (n, k, k), but the rows of "
+            f"law[{uneven[0]}] (box {title[uneven[0]]!r}) differ ({such(len(uneven), 'box')}). "
+            f"Give a list with a vector for each root."
+        )
+    if not root.any() or rows == 1:
+        return stack_pool(law)
+    height = np.where(root, 1, rows)
+    shape = np.column_stack([height, np.full(n, cols)])
+    data = np.empty(int(height.sum()) * cols)  # filled without a copy in between
+    flat = np.ascontiguousarray(law, np.float64).reshape(-1, cols)
+    which = runs(np.arange(n) * rows, height)
+    np.take(flat, which, axis=0, out=data.reshape(-1, cols), mode="clip")
+    return own_pool(data, shape)
 
 
 def opening_matrix(entry: object, root: bool, called: str) -> FloatArray:

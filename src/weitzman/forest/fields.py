@@ -41,81 +41,33 @@ a ``setting`` one value for the whole problem.
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Field:
-    """The declaration of one field.
+    """The declaration of one field."""
 
-    Attributes
-    ----------
-    name : str
-        What people call it in Python, and the attribute of a node or graph in NetworkX.
-    stored : str
-        The attribute of :class:`~weitzman.Forest` that holds it.
-    form : str
-        How its values lie; see :data:`Form`.
-    meaning : str
-        What it says, in a sentence or two, for people.
-    type : type
-        Of one value: int, float, bool, str or dict.
-    default : object
-        The value of a box or problem that does not say; None: nothing is said.
-    needed : bool
-        Whether every problem must say it.
-    key : str
-        The key in JSON documents.
-    words : mapping
-        How values are written in files, where they are not written as they are.
-    headings : tuple of str
-        What the column of a table is called, or the setting above it; the first is written.
-    schema : mapping
-        What JSON Schema says of one value.
-    none : str, optional
-        What null in a file says, where infinity stands for it in Python.
-    term : str, optional
-        What a problem has that says it, in messages: a special term that some functions reject.
-    pointer : str
-        The column that tells which matrix belongs to each box.
-    implied_by : str
-        Another attribute: where it is there, the values follow from it and are not written.
-    default_of : callable, optional
-        The default of a setting, from a forest whose other settings are known.
-    always : bool
-        Whether files say it even if it has its default.
-    by_tree : bool
-        Whether all boxes of a tree have one value, which may be said of the root alone.
-    ranged : bool
-        Whether a spreadsheet may give a range or a distribution in place of one value.
-    convert : callable, optional
-        From what people give for a setting to what the forest stores.
-    kept : callable, optional
-        The value of a setting where only some boxes are kept, from the value and the new columns.
-    join : callable
-        The value for forests side by side, from the field, the forests and their counts.
-    check : callable, optional
-        Raises :class:`~weitzman.errors.InvalidForest` if a forest breaks the rules of the field. A
-        value that it returns, if it is not None, replaces that of the forest.
-    """
-
-    name: str
+    name: str  # in Python, and the attribute of a node or graph in NetworkX
     form: Form
-    meaning: str
-    stored: str = ""
-    type: type = float
-    default: Any = None
-    needed: bool = False
-    key: str = ""
-    words: Mapping[Any, str] = dataclasses.field(default_factory=dict)
-    headings: tuple[str, ...] = ()
-    schema: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    none: str | None = None
-    term: str | None = None
-    pointer: str = ""
-    implied_by: str = ""
-    default_of: Callable[[Forest], Any] | None = None
-    always: bool = False
-    by_tree: bool = False
-    ranged: bool = False
-    convert: Callable[[Any], Any] | None = None
+    meaning: str  # in a sentence or two, for people
+    stored: str = ""  # the attribute of the forest that holds it
+    type: type = float  # of one value: int, float, bool, str or dict
+    default: Any = None  # of a box or problem that does not say; None: nothing is said
+    needed: bool = False  # every problem must say it
+    key: str = ""  # in JSON documents
+    words: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # values as files write them
+    headings: tuple[str, ...] = ()  # of its column, or its setting above a table; one is written
+    schema: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of one value
+    none: str | None = None  # what null in a file says, where Python has infinity
+    term: str | None = None  # of a problem that says it, in messages: some functions reject it
+    pointer: str = ""  # the column that tells which matrix belongs to each box
+    implied_by: str = ""  # an attribute from which the values follow: then they are not written
+    default_of: Callable[[Forest], Any] | None = None  # from a forest with the other settings
+    always: bool = False  # files say it even if it has its default
+    by_tree: bool = False  # all boxes of a tree have one value; the root alone may say it
+    ranged: bool = False  # a spreadsheet may give a range or a distribution
+    convert: Callable[[Any], Any] | None = None  # from what people give to what the forest stores
+    # the setting where only some boxes are kept, from its value and the new columns
     kept: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    # the value for forests side by side, from the field, the forests and their counts
     join: Callable[[Field, Sequence[Forest], Sequence[int]], Any] | None = None
+    # raises InvalidForest, or returns a value that replaces that of the forest (None: it stays)
     check: Callable[[Forest], Any] | None = None
 
     def given(self, forest: Forest) -> Any:
@@ -223,11 +175,9 @@ def setting(meaning: str, default: Any, **more: Any) -> Any:
 
 
 def _declared(field: Field) -> Any:
-    about = {"metadata": {"field": field}}
-    if field.needed:
-        return dataclasses.field(**about)  # type: ignore[call-overload]
     at_first = field.default if field.form == "setting" and not field.default_of else None
-    return dataclasses.field(default=at_first, **about)  # type: ignore[call-overload]
+    default = dataclasses.MISSING if field.needed else at_first
+    return dataclasses.field(default=default, metadata={"field": field})
 
 
 def declared(forest: type) -> tuple[Field, ...]:
@@ -238,16 +188,9 @@ def declared(forest: type) -> tuple[Field, ...]:
     for one in dataclasses.fields(forest):
         if (field := one.metadata.get("field")) is not None:
             name = field.name or one.name
-            found.append(
-                replace(
-                    field,
-                    name=name,
-                    stored=one.name,
-                    key=field.key or name,
-                    headings=field.headings or (name.replace("_", " "),),
-                    join=field.join or _joins.get(field.form),
-                )
-            )
+            more = {"key": field.key or name, "join": field.join or _joins.get(field.form)}
+            headings = field.headings or (name.replace("_", " "),)
+            found.append(replace(field, name=name, stored=one.name, headings=headings, **more))
     return _DECLARED.setdefault(forest, tuple(found))
 
 
@@ -471,12 +414,8 @@ def _stacked(field: Field, parts: Sequence[Forest], sizes: Sequence[int]) -> Any
         return None
     if field.form == "states":
         return tuple(chain.from_iterable(found))
-    return concat_pools(
-        [
-            _plain_pool(n, field.default) if x is None else x
-            for x, n in zip(found, sizes, strict=True)
-        ]
-    )
+    each = zip(found, sizes, strict=True)
+    return concat_pools([_plain_pool(n, field.default) if x is None else x for x, n in each])
 
 
 def _numbered(x: Any) -> IntArray:
@@ -521,10 +460,8 @@ def in_a_row(field: Field, parts: Sequence[Forest], counts: Sequence[int]) -> An
         return np.concatenate(found)
     if all(x is None for x in found):
         return None
-    none = [
-        (field.default,) * len(f) if x is None else x for f, x in zip(parts, found, strict=True)
-    ]
-    return tuple(chain.from_iterable(none))
+    each = zip(parts, found, strict=True)
+    return tuple(chain.from_iterable(x or (field.default,) * len(f) for f, x in each))
 
 
 def times_copies(field: Field, parts: Sequence[Forest], counts: Sequence[int]) -> IntArray:

@@ -26,7 +26,7 @@ from .columns import label, no_reward, opening_matrix, short
 from .distributions import Discretized, discretize, discretize_rows, is_distribution
 from .fields import Field
 from .model import BY_BOX, Forest
-from .rules import like
+from .rules import check_parent, like
 
 ANY = None  # key of the only row where the law does not depend on the parent's state
 CLOSED = "closed"
@@ -100,6 +100,7 @@ class BoxOutcomes(NamedTuple):
     rows: Mapping[Any, FloatArray] = {}
     error: float = 0.0  # of a law that was made discrete
     closed: frozenset[str] = frozenset()  # states of the parent after which it cannot be opened
+    shut: str = CLOSED  # its state then
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -209,17 +210,20 @@ class WrittenBox:
             o = self._in_states_of(above)
         rows, titles = o.rows, above.titles
         if ANY in rows:
-            left_out = [s for s in titles if above.closed and s == CLOSED]
+            left_out = [s for s in titles if above.closed and s == above.shut]
         else:
             rows = self.source.by_state(rows, what, titles)
-            wanted = [s for s in titles if s != CLOSED] if endless else []
+            wanted = [s for s in titles if s != above.shut] if endless else []
             check_keys(rows, titles, wanted, what, self.source.above)
             left_out = [s for s in titles if s not in rows]
         check_dense(len(titles) * len(o.rewards), what, self.source.most)
-        if left_out and CLOSED not in o.titles:
-            o = o._replace(states=(*o.titles, CLOSED), rewards=(*o.rewards, None))
+        shut = above.shut if endless else o.shut
+        while shut in o.titles and not endless:  # a state of the user's may be called so
+            shut = f"({shut})"
+        if left_out and shut not in o.titles:
+            o = o._replace(states=(*o.titles, shut), rewards=(*o.rewards, None))
             rows = {after: np.append(row, 0.0) for after, row in rows.items()}
-        return o._replace(rows=rows, closed=frozenset(left_out))
+        return o._replace(rows=rows, closed=frozenset(left_out), shut=shut)
 
     def _in_states_of(self, above: BoxOutcomes) -> BoxOutcomes:
         """An endless box with its states as those of its parent, which its law looks at next."""
@@ -234,7 +238,7 @@ class WrittenBox:
             )
         place = [list(own).index(s) if s in own else len(own) for s in above.titles]
         return BoxOutcomes(
-            above.titles,
+            above.states,
             [own.get(s, r) for s, r in zip(above.titles, above.rewards, strict=True)],
             rows={after: np.append(row, 0.0)[place] for after, row in o.rows.items()},
         )
@@ -244,7 +248,7 @@ def law_of(o: BoxOutcomes, above: Sequence[str] | None) -> FloatArray:
     """The matrix of the law, a row for each state of the parent (one for a root)."""
     if o.law is not None:
         return o.law
-    shut = np.array([s == CLOSED for s in o.titles], float)
+    shut = np.array([s == o.shut for s in o.titles], float)
     return np.array(
         [
             shut if s in o.closed else o.rows[ANY if ANY in o.rows else s]
@@ -312,6 +316,8 @@ def assembled(
     settings: Mapping[str, Any],
 ) -> Forest:
     """The forest of some boxes, each with the number of its parent (-1: a root)."""
+    up = np.array(parent, np.int64)
+    check_parent(up, range(len(up)).__getitem__ if names is None else names.__getitem__)
     done: dict[tuple[Any, ...], Any] = {}  # what boxes of one kind share is made once
 
     def once(make: Callable[[], T], *key: Any) -> T:
@@ -322,7 +328,7 @@ def assembled(
 
     outcomes = [b.outcomes for b in boxes]
     titles: list[tuple[str, ...] | None] = [None] * len(boxes)  # of the states of the parent
-    for v in postorder(frozen(np.array(parent, np.int64)))[0][::-1].tolist():  # parents first
+    for v in postorder(frozen(up))[0][::-1].tolist():  # parents first
         if parent[v] >= 0:
             above, endless = outcomes[parent[v]], bool(boxes[v].fields.get("endless"))
             titles[v] = above.titles

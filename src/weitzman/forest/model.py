@@ -18,13 +18,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import BoolArray, IntArray
-from .._common.numbers import Amounts, counted, such
+from .._common.numbers import Amounts, counted, plain_number, such
 from .._common.text import ROWS, columns_html
 from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
@@ -32,9 +33,8 @@ from . import rules
 from .columns import (
     default_outside,
     label,
-    law_columns,
+    matrix_columns,
     matrix_of,
-    opening_columns,
     reward_columns,
     titles,
     whole_numbers,
@@ -122,9 +122,9 @@ def spelled_out(fields: type) -> Callable[[F], F]:
 class Forest:
     """Boxes on a rooted forest with a Markov law on every edge, as flat columns.
 
-    Most users call :meth:`from_arrays`, :class:`~weitzman.Builder`, :func:`~weitzman.line`,
-    :func:`~weitzman.side_by_side` or :func:`~weitzman.load`; this constructor takes the columns as
-    they are stored.
+    Most users call :meth:`from_arrays`, which explains what each field means,
+    :class:`~weitzman.Builder`, :func:`~weitzman.line`, :func:`~weitzman.side_by_side` or
+    :func:`~weitzman.load`; this constructor takes the columns as they are stored.
 
     Parameters
     ----------
@@ -138,44 +138,22 @@ class Forest:
     rewards : Pool
         (1, own states) each; minus infinity (plus infinity when minimizing) marks a state that
         carries a signal but no reward.
-    costs : Pool
-        (1, 1) for a fixed cost; (states of the parent, 1) where it depends on the parent's state;
+    costs, factors, durations : Pool
+        (1, 1) for a fixed number; (states of the parent, 1) where it depends on the parent's state;
         (states of the parent, own states) where it is random, correlated with the own state.
+        ``cost`` points into all of them. With durations, ``factors`` are exp(-rate * duration);
+        None: time costs nothing.
     count : (n,) array of int
         Copies of the box, with all below it, under each copy of its parent.
     endless : (n,) array of bool, or None
         Which boxes are followed by boxes like themselves without end. Such a box has a parent with
         as many states as itself, no children and no copies. None: no box is.
-    outside : float
-        The outside option; minus infinity (plus, when minimizing) if something must be taken.
-    minimize : bool
-        Rewards are losses: minimize the least loss plus all costs.
-    unit : str
-        The unit of rewards and costs, for people: "$", "EUR", "hours".
-    factors : Pool, or None
-        What everything after the opening is multiplied by, above 0 and at most 1: one for each of
-        ``costs``, in the same shapes. None: time costs nothing.
-    durations : Pool, or None
-        Durations in the same shapes, one for each of ``costs``; then ``factors`` are
-        exp(-rate * duration).
-    rate : float, or None
-        The rate at which durations discount, from 0 on.
-    risk_tolerance : float, or None
-        The payoff z has the utility -exp(-z / risk_tolerance). None: the expected payoff counts.
-    groups : tuple of str, or None
-        The group of each box, the same for all boxes of a tree; empty for a tree of no group.
-    prizes : int
-        How many rewards may be taken, at most one from each tree. None: as many as the quotas allow
-        together, 1 without quotas.
-    quotas : tuple of pairs
-        At most how many rewards may be taken from the trees of a group, by group.
-    stated_error : float
-        How far the value may be off because distributions were made discrete; the gap of a solution
-        includes it. Parts of a forest keep the error of the whole.
-    names : tuple of str, or None
-        Names of the boxes; None numbers them.
+    groups, names : tuple of str, or None
+        By box. The group is the same for all boxes of a tree; empty for a tree of no group.
     state_names : tuple
         For each row of ``rewards``, the names of the states, or None.
+    outside, minimize, unit, rate, risk_tolerance, prizes, quotas, stated_error
+        The settings. ``quotas`` are pairs of a group and a number.
     """
 
     parent: IntArray = per_box(
@@ -213,7 +191,7 @@ class Forest:
     )  # fmt: skip
     durations: Pool | None = per_box(
         "duration", "How long the opening takes, which the rate discounts.",
-        form="opening", pointer="cost", default=0.0, ranged=True, check=rules.check_durations,
+        form="opening", pointer="cost", default=0.0, ranged=True,
         headings=("duration", "dur", "time", "length of time", "months", "years", "weeks", "days"),
         term="discounting",
         schema={"type": "number", "minimum": 0},
@@ -261,7 +239,7 @@ class Forest:
     )  # fmt: skip
     rate: float | None = setting(
         "The rate per unit of time at which durations discount what comes later.", None,
-        check=rules.check_rate, schema={"type": "number", "minimum": 0},
+        schema={"type": "number", "minimum": 0},
     )  # fmt: skip
     risk_tolerance: float | None = setting(
         "Payoffs z count by the utility -exp(-z / risk_tolerance). Left out: the expected payoff "
@@ -315,14 +293,10 @@ class Forest:
         return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), stored(self))
+        return partial(type(self), **stored(self)), ()
 
     def __repr__(self) -> str:
-        lines, discounted, tau = (
-            int(self.endless.sum()),
-            self.factors is not None,
-            self.risk_tolerance,
-        )
+        lines, tau = int(self.endless.sum()), self.risk_tolerance
         quotas = " and ".join(f"{most} of {group}" for group, most in self.quotas)
         parts = [
             counted(len(self), "described box"),
@@ -331,7 +305,7 @@ class Forest:
             counted(len(self.laws), "law"),
             f"outside {self.outside:g}",
             "minimize" if self.minimize else "",
-            "discounted" if discounted else "",
+            "discounted" if self.factors is not None else "",
             "" if tau is None else f"risk tolerance {tau}",
             f"{self.prizes} prizes" if self.prizes > 1 else "",
             f"at most {quotas}" if quotas else "",
@@ -339,7 +313,6 @@ class Forest:
         return f"Forest({', '.join(filter(None, parts))})"
 
     def _repr_html_(self) -> str:
-        """The boxes for a notebook: parents, copies, and the range of costs and rewards."""
         some, say = range(min(len(self), ROWS)), self.amounts
 
         def reach(x: Any) -> str:
@@ -481,7 +454,11 @@ class Forest:
         if label(state) in (titles := self.states(box)) and (given or isinstance(state, str)):
             return titles.index(label(state))
         whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
-        if whole and 0 <= state < k and (given is None or not any(map(_is_number, given))):  # type: ignore[operator]
+        if (
+            whole
+            and 0 <= state < k  # type: ignore[operator]
+            and (given is None or all(plain_number(x) is None for x in given))
+        ):
             return int(state)
         known = f"0 to {k - 1}" if given is None else ", ".join(given[:8])
         raise UnknownName(
@@ -519,18 +496,19 @@ class Forest:
             A vector for a root, a matrix (states of the parent, own states) for a child. A
             single array of shape (n, k, k) also works; the matrix of a root then has equal rows.
         names : n names, optional
+        states : one shared list of names, or n lists, optional
         outside : float, optional
             0 by default. Minimizing has no default: 0 would beat every loss. Infinity of the losing
             sign: something must be taken.
+        minimize : bool
+            Rewards are losses: minimize the least loss plus all costs.
         count : (n,) ints, optional
             Copies of each box with all below it.
         endless : (n,) bools, optional
             Boxes that are followed by boxes like themselves without end: each further one follows
             the law and has the costs of this box, given the state of the one before.
-        minimize : bool
-        states : one shared list of names, or n lists, optional
         unit : str
-            Of rewards and costs, for people.
+            Of rewards and costs, for people: "$", "EUR", "hours".
         factor : number, or n entries, optional
             What everything after the opening of a box is multiplied by: above 0 and at most 1, in
             the forms of ``cost``.
@@ -549,7 +527,8 @@ class Forest:
             At most how many rewards may be taken from each group. A group without a quota is
             limited by ``prizes`` alone.
         stated_error : float
-            How far the value may be off because distributions were made discrete.
+            How far the value may be off because distributions were made discrete; the gap of a
+            solution includes it. Parts of a forest keep the error of the whole.
 
         Examples
         --------
@@ -570,17 +549,15 @@ class Forest:
         rules.check_parent(parents, title.__getitem__)
         given = {"cost": cost} | known_fields(fields, "from_arrays", cls)
         rules.check_time_given(given)
-        reward_pool, reward, labels = reward_columns(rewards, states, n, title)
-        law_pool, laws = law_columns(law, parents, n, title)
-        openings = {}
-        held = {}
-        for one in declared(cls):
-            if one.name in given:
-                if one.form == "opening":
-                    x = given[one.name]
-                    openings[one] = opening_columns(x, parents, n, title, one.name)
-                else:
-                    held[one.stored] = given[one.name]
+        reward_pool, reward, labels = reward_columns(rewards, states, parents, title)
+        law_pool, laws = matrix_columns("law", law, parents, title, "law")
+        there = {one: given[one.name] for one in declared(cls) if one.name in given}
+        openings = {
+            one: matrix_columns("opening", x, parents, title, one.name)
+            for one, x in there.items()
+            if one.form == "opening"
+        }
+        held = {one.stored: x for one, x in there.items() if one not in openings}
         held["outside"] = default_outside(held.get("outside"), bool(held.get("minimize")))
         return cls(
             parent=parents,
@@ -588,7 +565,7 @@ class Forest:
             reward=reward,
             laws=law_pool,
             rewards=reward_pool,
-            names=None if names is None else tuple(label(x) for x in names),
+            names=None if names is None else tuple(map(label, names)),
             state_names=labels,
             **beside(openings),
             **held,
@@ -619,9 +596,7 @@ class Forest:
         1.8
         """
         given, held = known_fields(fields, "changed", type(self)), changeable(self)
-        for one in declared(type(self)):
-            if one.name not in given:
-                continue
+        for one in (f for f in declared(type(self)) if f.name in given):
             new = given[one.name]
             if one.form == "setting":
                 held[one.stored] = new
@@ -631,17 +606,17 @@ class Forest:
                     f"the new `{one.name}` must be a mapping {{box: entry}}, but it is a "
                     f"{type(new).__name__}."
                 )
-            boxes = [self.box(b) for b in new]
+            boxes, values = [self.box(b) for b in new], list(new.values())
             if len(set(boxes)) < len(boxes):
                 raise InvalidForest(
                     f"each box can have one new {one.name}, but one is named twice."
                 )
             if one.form == "entry":
-                held[one.stored] = one.replaced(self, boxes, list(new.values()))
+                held[one.stored] = one.replaced(self, boxes, values)
                 continue
             matrices = [
                 matrix_of(one.form, x, bool(self.parent[b] < 0), self.name(b), one.name)
-                for b, x in zip(boxes, new.values(), strict=True)
+                for b, x in zip(boxes, values, strict=True)
             ]
             held |= repointed(type(self), held, one, boxes, matrices)
         return type(self)(**held)
@@ -717,14 +692,6 @@ class Forest:
         return np.concatenate([[top], keep[keep != top]])
 
 
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
 FIELDS = declared(Forest)
 """All fields of a problem."""
 SETTINGS = tuple(one for one in FIELDS if one.form == "setting")
@@ -740,7 +707,3 @@ def known_fields(
         if name not in names:
             raise TypeError(f"{function}() has no argument {name!r}{like(name, names) or '.'}")
     return {name: x for name, x in fields.items() if x is not None}
-
-
-def _rebuild(kind: type[Forest], columns: dict[str, Any]) -> Forest:
-    return kind(**columns)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels.structure import Matrices, intern_rows
+
+_SHAPE = attrgetter("shape")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,41 +88,50 @@ class Pool:
         return self.start[owner] + within * self.shape[owner, 1], owner
 
 
-def stack_pool(stack: FloatArray) -> tuple[Pool, IntArray]:
+def stack_pool(stack: NDArray[Any]) -> tuple[Pool, IntArray]:
     """Pool of the matrices ``stack[i]`` and the place of each in it."""
-    n, rows, cols = stack.shape
-    data = np.ascontiguousarray(stack, np.float64).reshape(-1) + 0.0  # -0.0 and 0.0 are one number
-    start = np.arange(n + 1, dtype=np.int64) * (rows * cols)
-    number, first = intern_rows(frozen(data.view(np.int64)), frozen(start))
-    if len(first) < n:
-        data = data.reshape(n, rows * cols)[first].reshape(-1)
-        start = start[: len(first) + 1]
-    shape = np.full((len(first), 2), (rows, cols), np.int64)
-    data.flags.writeable = False  # ours already: no copy needed
-    return Pool(data, start, shape), number
+    shape = np.full((len(stack), 2), stack.shape[1:], np.int64)
+    return joined_pool([np.asarray(stack, np.float64)], shape)
 
 
 def list_pool(
-    items: Sequence[ArrayLike], group: Sequence[bool], convert: Callable[[int], FloatArray]
+    items: Sequence[Any], root: Sequence[bool] | None, convert: Callable[[int], FloatArray]
 ) -> tuple[Pool, IntArray]:
-    """Pool of ``convert(i)`` for all items; one object in one group is converted once."""
+    """Pool of ``convert(i)`` for all items, one object of roots, or of others, converted once.
+
+    Without ``root``, the items are arrays of floats and are taken as they are.
+    """
     alive = list(items)  # so that no two of them can have the same id
-    seen: dict[tuple[int, bool], int] = {}
-    distinct: list[FloatArray] = []
-    place = np.empty(len(alive), np.int64)
-    for i, item in enumerate(alive):
-        j = seen.setdefault((id(item), group[i]), len(distinct))
-        if j == len(distinct):
-            distinct.append(convert(i))
-        place[i] = j
-    shape = np.array([m.shape for m in distinct], np.int64).reshape(-1, 2)
-    pool, number = joined_pool(distinct, shape)
-    return pool, number[place]
+    key: list[Any] = list(
+        map(id, alive) if root is None else zip(map(id, alive), root, strict=True)
+    )
+    first: dict[Any, int] = {}
+    if len(set(key)) < len(key):
+        for i, one in enumerate(key):
+            first.setdefault(one, i)
+    distinct = first.values() if first else range(len(alive))
+    if root is None:
+        matrices = [alive[i] for i in distinct] if first else alive
+    else:
+        matrices = [convert(i) for i in distinct]
+    shapes = list(map(_SHAPE, matrices))
+    kinds = {shape: i for i, shape in enumerate(dict.fromkeys(shapes))}
+    rows_and_columns = np.array([(1, *shape)[-2:] for shape in kinds], np.int64).reshape(-1, 2)
+    which = np.fromiter(map(kinds.__getitem__, shapes), np.int64, len(shapes))
+    pool, number = joined_pool(matrices, rows_and_columns[which])
+    if not first:
+        return pool, number
+    place = {one: i for i, one in enumerate(first)}
+    return pool, number[np.fromiter(map(place.__getitem__, key), np.int64, len(key))]
 
 
 def joined_pool(matrices: Sequence[FloatArray], shape: IntArray) -> tuple[Pool, IntArray]:
     """Pool of matrices of these shapes, and the place of each in it."""
-    data = np.concatenate(matrices or [np.empty(0)], axis=None)
+    return own_pool(np.concatenate(matrices or [np.empty(0)], axis=None), shape)
+
+
+def own_pool(data: FloatArray, shape: IntArray) -> tuple[Pool, IntArray]:
+    """The same for the numbers of the matrices one after the other, which are nobody else's."""
     data += 0.0  # -0.0 and 0.0 are one number
     pool, number, _ = _interned(data, starts(shape), shape)
     return pool, number
@@ -169,9 +182,11 @@ def _interned(
 ) -> tuple[Pool, IntArray, IntArray]:
     """The same for numbers that are nobody else's, without -0.0."""
     data.flags.writeable = False  # ours already: no copy needed
-    bits, _ = intern_rows(frozen(data.view(np.int64)), frozen(start))
-    key = np.column_stack([bits, shape] if tag is None else [bits, shape, tag])
-    number, first = intern_keys(key)
+    number, first = intern_rows(frozen(data.view(np.int64)), frozen(start))
+    if len(first) < len(shape):  # equal numbers may have different shapes, or tags
+        number, first = intern_keys(
+            np.column_stack([number, shape] if tag is None else [number, shape, tag])
+        )
     pool = Pool(data, start, shape)
     return (pool if len(first) == len(pool) else pool.take(first)), number, first
 

@@ -140,6 +140,8 @@ def _check_names(f: Forest) -> None:
             f"`state_names` must have one entry per row of rewards, but there are "
             f"{len(f.state_names)} for {len(f.rewards)}."
         )
+    if f.state_names.count(None) == len(f.state_names):
+        return
     for row, given in enumerate(f.state_names):
         if given is None:
             continue
@@ -274,20 +276,27 @@ def check_endless(f: Forest) -> None:
 def checked_laws(f: Forest) -> Pool:
     """Laws whose rows sum to 1 up to rounding: a larger difference would change the value."""
     p = f.laws
-    if len(p.data) and not (p.data.min() >= 0 and p.data.max() <= 1 + SUM_TOLERANCE):  # or NaN
+    wide = p.shape[:, 1]
+    if len(wide) and (wide == wide[0]).all():
+        mass = np.einsum("ij->i", p.data.reshape(-1, wide[0]))
+    else:
+        mass = np.add.reduceat(p.data, p.rows()[0]) if len(wide) else np.empty(0)
+    # a number above 1 beside others from 0 on makes a sum above 1
+    if len(p.data) and not (p.data.min() >= 0 and mass.max() <= 1 + SUM_TOLERANCE):  # or NaN
         wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
-        i = int(np.argmax(wrong))
-        m = int(np.searchsorted(p.start, i, side="right")) - 1
-        s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
-        raise InvalidForest(
-            f"probabilities must lie between 0 and 1, but in the law of box {_user(f, f.law, m)[1]}"
-            f" the entry [{s}, {y}] is {p.data[i]:.12g} ({such(wrong.sum(), 'entry')})."
-        )
-    start, owner = p.rows()
-    mass = np.add.reduceat(p.data, start) if len(start) else np.empty(0)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            m = int(np.searchsorted(p.start, i, side="right")) - 1
+            s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
+            raise InvalidForest(
+                f"probabilities must lie between 0 and 1, but in the law of box "
+                f"{_user(f, f.law, m)[1]} the entry [{s}, {y}] is {p.data[i]:.12g} "
+                f"({such(wrong.sum(), 'entry')})."
+            )
     far = np.abs(mass - 1)
     bad = np.flatnonzero(far > SUM_TOLERANCE)
     if len(bad):
+        owner = p.rows()[1]
         m = int(owner[bad[0]])
         row = int(bad[0] - np.flatnonzero(owner == m)[0])
         box, title = _user(f, f.law, m)
@@ -305,7 +314,7 @@ def checked_laws(f: Forest) -> Pool:
         )
     if not len(mass) or far.max() <= 8 * ROUNDING:
         return p
-    columns = p.shape[owner, 1]
+    columns = p.shape[p.rows()[1], 1]
     off = far > ROUNDING * np.maximum(columns, 8)
     if not off.any():
         return p
@@ -375,33 +384,20 @@ def check_time_given(given: Mapping[str, Any]) -> None:
         )
 
 
-def check_rate(f: Forest) -> None:
-    """A rate goes with durations, and is not negative."""
-    if f.rate is not None and f.durations is None:
-        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
-    if f.rate is not None and not 0 <= f.rate < np.inf:
-        raise InvalidForest(
-            f"a rate must be a finite number from 0 on, but it is {f.rate}: a negative rate "
-            f"would make factors above 1, so that waiting adds value without end."
-        )
-
-
-def check_durations(f: Forest) -> None:
-    """Durations are finite and not negative."""
-    if f.durations is not None:
-        check_rate(f)
-        x, rule = f.durations.data, "durations must be finite and not negative"
-        _check_pool(f, f.durations, f.cost, (x >= 0) & np.isfinite(x), rule)
-
-
 def checked_factors(f: Forest) -> Pool | None:
     """Factors above 0 and at most 1: those given, or exp(-rate * duration)."""
-    factors, timed = f.factors, f.durations
+    factors, timed, rate = f.factors, f.durations, f.rate
+    if timed is None and rate is not None:
+        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
     if timed is not None:
-        if f.rate is None or not np.isfinite(f.rate):
-            raise InvalidForest(f"durations need a finite rate, but it is {f.rate}.")
-        check_durations(f)
-        factors = Pool(np.exp(-f.rate * timed.data), timed.start, timed.shape)
+        if rate is None or not 0 <= rate < np.inf:
+            raise InvalidForest(
+                f"a rate must be a finite number from 0 on, but it is {rate}: a negative rate "
+                f"would make factors above 1, so that waiting adds value without end."
+            )
+        x, rule = timed.data, "durations must be finite and not negative"
+        _check_pool(f, timed, f.cost, (x >= 0) & np.isfinite(x), rule)
+        factors = Pool(np.exp(-rate * x), timed.start, timed.shape)
     if factors is not None:
         x = factors.data
         rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"

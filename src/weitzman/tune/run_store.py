@@ -95,7 +95,10 @@ class Journal:
                     f"{self.path}: the journal is of a search that "
                     f"{'maximizes' if minimize else 'minimizes'}, unlike the model."
                 )
-            self.seed = int(self._log.settings.get("seed", 0)) if seed is None else seed
+            kept = self._log.settings.get("seed", 0)
+            if type(kept) is not int:
+                raise self._log.damaged("its seed is not a whole number")
+            self.seed = kept if seed is None else seed
             self._log.transact(self._enter)
         except BaseException:
             self._log.close()

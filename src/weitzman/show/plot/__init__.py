@@ -11,11 +11,11 @@
 :func:`strategies`          what would other strategies earn?
 :func:`break_even`          at what costs would the decisions change?
 :func:`learning_curves`     which training runs are worth continuing?
-:func:`truncation`          what is lost by looking only so deep?
+:func:`tuning`              which configurations were tried, and why did the search stop?
 :func:`bounds`              how closely is the value of a lazy forest known?
 :func:`endless`             after which states of an endless line does the search go on?
 :func:`dag`                 which boxes depend on which, and what to open first?
-:func:`backtest`              what would each method have earned on past runs?
+:func:`backtest`            what would each method have earned on past runs?
 :func:`frontier`            what is the most reward at each level of spending?
 :func:`tornado`             which numbers matter?
 :func:`risk_sweep`          how does a careful searcher decide?
@@ -24,7 +24,7 @@
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
 global settings. Names are drawn as they are: ``$`` does not start a formula. The numbers behind
 each picture come from functions that do not draw: ``Solution.capped_law``,
-``policy.payoff_law``, ``evaluate``, ``compare``; ``tree``, ``line_grid`` and ``search_path`` here.
+``policy.payoff_law``, ``evaluate``, ``compare``.
 """
 
 from __future__ import annotations
@@ -47,18 +47,9 @@ from .answers import (
     strategies,
     tornado,
 )  # fmt: skip
-from .paths import (
-    decision_region,
-    follow_line,
-    learning_curves,
-    line,
-    line_grid,
-    search,
-    search_path,
-    truncation,
-)  # fmt: skip
+from .paths import follow_line, learning_curves, line, search, tuning
 from .style import check_solution
-from .trees import bounds, dag, endless, forest, graph_places, tree
+from .trees import bounds, dag, endless, forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,25 +60,20 @@ __all__ = [
     "break_even",
     "capped_value",
     "dag",
-    "decision_region",
     "endless",
     "forest",
     "frontier",
-    "graph_places",
     "learning_curves",
     "line",
-    "line_grid",
     "openings",
     "payoff",
     "phi",
     "risk_sweep",
     "search",
-    "search_path",
     "solution",
     "strategies",
     "tornado",
-    "tree",
-    "truncation",
+    "tuning",
 ]
 
 _SMALL = 30  # boxes that can be drawn one by one

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import percent, rough
+from ..._common.text import shortened
 from ...backtest.backtest_result import Backtest
 from ...engine.evaluation import Evaluation, evaluate
 from ...engine.indices import Policy
@@ -19,36 +20,25 @@ from ...questions.budget import SpendFrontier
 from ...questions.robustness import Tornado
 from ...questions.sweeps import RiskSweep
 from ...strategies.comparison import Comparison
-from .style import (
-    BLUE,
-    ORANGE,
-    PLAIN,
-    SKY,
-    VERMILION,
-    amount_axis,
-    axes,
-    calm,
-    check,
-    check_solution,
-    colors,
-    heading,
-    ink,
-    key,
-    muted,
-    named_rows,
-    number,
-    plain,
-)  # fmt: skip
+from . import style
+from .style import BLUE, ORANGE, SKY, VERMILION, finish, ink, muted, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FAR = 4.0  # times the gain of the optimal policy; worse strategies are not drawn to scale
+_STEMS = 40  # at most so many values are drawn one by one
+_BINS = 50
+_TITLE = 48  # letters of a row
+_MARKERS = "osD^vP*X<>hp"
 
 
-def _size(names: list[str]) -> tuple[float, float]:
-    """Inches for rows with names. Long names make the figure wider, not the picture smaller."""
-    return 4.9 + 0.085 * min(40, max(map(len, names))), 1.3 + 0.24 * len(names)
+def _rows(ax: Axes | None, names: list[str]) -> tuple[Axes, IntArray]:
+    """Axes with a named row for each thing. Long names make the figure wider."""
+    wide = 4.9 + 0.085 * min(40, max(map(len, names), default=0))
+    ax = style.axes(ax, wide, 1.3 + 0.24 * len(names), grid="x")
+    style.named_rows(ax, names)
+    return ax, np.arange(len(names))
 
 
 def openings(
@@ -71,26 +61,21 @@ def openings(
     opened, chosen, names = e.opened[top], e.wins[top], [f.name(int(v)) for v in top]
     if e.outside > 0:
         chosen, names = np.append(chosen, e.outside), [*names, "(outside option)"]
-    ax = axes(ax, *_size(names))
-    calm(ax, grid="x")
-    rows = np.arange(len(names))
+    ax, rows = _rows(ax, names)
     ax.barh(rows[: len(top)], opened, 0.72, color=SKY, label="opened")
     ax.barh(rows, chosen, 0.3, color=BLUE, label="chosen in the end")
-    named_rows(ax, names)
     ax.set_xlim(0, max(1.12 * float(max(opened.max(), chosen.max())), 1e-12))
     for y, p in enumerate(opened):
         ax.annotate(
-            number(p) if copies else percent(p), (p, y), (4, 0), textcoords="offset points",
-            va="center", fontsize="small", color=muted(ax),
+            style.BARE.typeset(p) if copies else percent(p), (p, y), (4, 0), va="center",
+            textcoords="offset points", fontsize="small", color=muted(ax),
         )  # fmt: skip
     what = "copies, on average" if copies else "probability"
     if len(top) < len(f):
         rest = float(e.opened.sum() - opened.sum())
         often = "<0.01" if 0 < rest < 0.01 else rough(max(rest, 0.0))
         what += f"\n{len(top)} of {len(f):,} boxes; the others are opened {often} times in all"
-    ax.set_xlabel(what)
-    key(ax)
-    return ax
+    return finish(ax, x=what)
 
 
 def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -105,14 +90,13 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     comparison : Comparison
     ax : Axes, optional
     """
-    check(comparison, Comparison, "the picture of strategies", "the result of compare(forest)")
+    what = "the picture of strategies"
+    style.check(comparison, Comparison, what, "the result of compare(forest)")
     c, f = comparison.columns(), comparison.forest
     value, bound = np.array(c["value"]), np.array(c["bound"])
     bound[np.isclose(bound, value, rtol=1e-9)] = np.nan
     half = two_sided(0.95) * np.array(c["error"])  # of the interval
-    ax = axes(ax, *_size(c["name"]))
-    calm(ax, grid="x")
-    rows = np.arange(len(value))
+    ax, rows = _rows(ax, c["name"])
     nothing = f.prizes * f.outside  # without an outside option, nothing is worth −∞
     start = nothing if np.isfinite(nothing) else float(value[np.isfinite(value)].min())
     shades: list[Any] = [BLUE, *[muted(ax)] * (len(rows) - 1)]
@@ -134,16 +118,12 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     if np.isfinite(bound).any():
         most = "least that this kind can cost" if f.minimize else "most that this kind can earn"
         ax.scatter(bound, rows, s=90, color=ink(), marker="|", label=most)
-    named_rows(ax, c["name"])
     for y, (x, wide) in enumerate(zip(value, np.nan_to_num(half), strict=True)):  # in a column
         ax.text(
-            1.01, y, number(x, f.amounts, wide), transform=ax.get_yaxis_transform(), va="center",
+            1.01, y, f.amounts.typeset(x, wide), transform=ax.get_yaxis_transform(), va="center",
             fontsize="small",
         )  # fmt: skip
-    ax.set_xlabel(what)
-    amount_axis(ax, "x", f.amounts)
-    key(ax)
-    return ax
+    return finish(ax, x=what, amounts="x", say=f.amounts)
 
 
 def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -> Axes:
@@ -159,7 +139,7 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
         Show at most this many boxes: the boxes opened most often.
     ax : Axes, optional
     """
-    check_solution(solution, "the picture of break-even costs")
+    style.check_solution(solution, "the picture of break-even costs")
     check_counts(limit=limit)
     f, e = solution.forest, evaluate(solution)
     top, names, found = np.argsort(-e.opened, kind="stable")[:limit].tolist(), [], []
@@ -171,35 +151,25 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     cost = np.array([b.cost for b in found])
     below = np.array([b.opened_below for b in found])
     first = np.array([np.nan if b.first_below is None else b.first_below for b in found])
-    ax = axes(ax, *_size(names))
-    calm(ax, grid="x")
-    rows = np.arange(len(top))
+    ax, rows = _rows(ax, names)
     known = np.concatenate([cost, below, first])
     right = 1.08 * float(known[np.isfinite(known)].max()) or 1.0
     ax.barh(rows, np.minimum(below, right), 0.5, color=SKY, label="worth opening")
     pays, turns = cost < below, np.isfinite(first)
-    for x, some, size, look in (
-        (cost, pays, 36, {"color": BLUE, "label": "cost now"}),
-        (cost, ~pays, 42, {"color": VERMILION, "marker": "X", "label": "too expensive"}),
-        (first, turns, 40, {"marker": "v", "facecolors": "none", "edgecolors": ink(),
-                            "label": "begin elsewhere from here on"}),
-    ):  # fmt: skip
+    hollow = {"marker": "v", "facecolors": "none", "edgecolors": ink()}
+    for x, some, size, look, label in (
+        (cost, pays, 36, {"color": BLUE}, "cost now"),
+        (cost, ~pays, 42, {"color": VERMILION, "marker": "X"}, "too expensive"),
+        (first, turns, 40, hollow, "begin elsewhere from here on"),
+    ):
         if some.any():
-            marks: dict[str, Any] = {**look, "zorder": 3, "clip_on": False}
+            marks: dict[str, Any] = {**look, "label": label, "zorder": 3, "clip_on": False}
             ax.scatter(x[some], rows[some], s=size, **marks)
-    named_rows(ax, names)
     ax.set_xlim(0, right)
-    ax.set_xlabel("cost of opening")
-    amount_axis(ax, "x", f.amounts)
+    what = "cost of opening"
     if len(top) < len(f):
-        more = f"\nthe {len(top)} most often opened of {len(f):,}"
-        ax.set_xlabel(ax.get_xlabel() + more, **PLAIN)
-    key(ax)
-    return ax
-
-
-_STEMS = 40  # at most so many values are drawn one by one
-_BINS = 50
+        what += f", of the {len(top)} most often opened of {len(f):,}"
+    return finish(ax, x=what, amounts="x", say=f.amounts)
 
 
 def phi(
@@ -222,13 +192,12 @@ def phi(
         What the parent of the box showed.
     ax : Axes, optional
     """
-    check_solution(solution, "the picture of Φ")
+    style.check_solution(solution, "the picture of Φ")
     law, f = solution.capped_law(box, state), solution.forest
     x = np.unique(np.concatenate([np.linspace(law.low, law.high, 257), law.points]))
     x = x[(x >= law.low) & (x <= law.high)]
     y = law.phi(x)
-    ax = axes(ax, 5.2, 3.8)
-    calm(ax)
+    ax = style.axes(ax, 5.2, 3.8)
     ax.fill_between(x, x, y, color=SKY, alpha=0.5, lw=0)
     ax.plot(x, x, "--", color=muted(ax), lw=1, label="stop: x")
     ax.plot(x, y, color=BLUE, lw=2, label="search on: Φ(x)")
@@ -239,12 +208,11 @@ def phi(
     if law.low <= here <= law.high:
         ax.plot([here], law.phi(np.array([here])), "o", color=ink(), ms=6, zorder=4, label=text)
     ax.set_xlim(law.low, law.high)
-    ax.set_xlabel("x, the best reward in hand" if not law.minimize else "x, the least loss in hand")
-    ax.set_ylabel("expected payoff" if not law.minimize else "expected loss and cost")
-    amount_axis(ax, "xy", f.amounts)
-    key(ax)
-    heading(ax, _title("What searching on is worth", solution, box, state))
-    return ax
+    held, payoff = "the best reward", "expected payoff"
+    if law.minimize:
+        held, payoff = "the least loss", "expected loss and cost"
+    title = _title("What searching on is worth", solution, box, state)
+    return finish(ax, title, x=f"x, {held} in hand", y=payoff, amounts="xy", say=f.amounts)
 
 
 def capped_value(
@@ -267,32 +235,27 @@ def capped_value(
         What the parent of the box showed.
     ax : Axes, optional
     """
-    check_solution(solution, "the law of a capped value")
+    style.check_solution(solution, "the law of a capped value")
     law, outside = solution.capped_law(box, state), solution.forest.outside
     say = solution.forest.amounts
-    ax = axes(ax, 5.2, 3.4)
-    calm(ax, grid="y")
+    ax = style.axes(ax, 5.2, 3.4, grid="y")
     # the corners of P(κ >= x), or of P(κ <= x) when minimizing
     x, tails = np.concatenate([[law.low], law.points, [law.high]]), law.tails
-    how: Literal["pre", "post"] = "post" if law.minimize and len(tails) else "pre"
+    how: Any = "post" if law.minimize and len(tails) else "pre"
     ends = ([0.0], tails[-1:]) if law.minimize else (tails[:1], [0.0])
     y = np.concatenate([ends[0], tails, ends[1]]) if len(tails) else np.zeros(2)
     ax.step(x, y, where=how, color=BLUE, lw=2)
     if np.isfinite(outside):
         x = np.minimum(x, outside) if law.minimize else np.maximum(x, outside)
         gain = abs(float(law.phi(np.array([outside]))[0]) - outside)
-        ax.fill_between(
-            x, y, step=how, color=SKY, alpha=0.6, lw=0, label=f"area: a gain of {number(gain, say)}"
-        )
+        area = f"area: a gain of {say.typeset(gain)}"
+        ax.fill_between(x, y, step=how, color=SKY, alpha=0.6, lw=0, label=area)
         ax.axvline(outside, color=muted(ax), lw=1, ls="--", label="outside option")
-        key(ax)
-    ax.set_xlabel("x")
-    amount_axis(ax, "x", say)
     ax.set_xlim(law.low, law.high)
     ax.set_ylim(0, 1.04)
-    ax.set_ylabel("probability that κ ≤ x" if law.minimize else "probability that κ ≥ x")
-    heading(ax, _title("Capped value", solution, box, state))
-    return ax
+    title = _title("Capped value", solution, box, state)
+    chance = f"probability that κ {'≤' if law.minimize else '≥'} x"
+    return finish(ax, title, x="x", y=chance, amounts="x", say=say)
 
 
 def payoff(
@@ -316,10 +279,8 @@ def payoff(
         For the simulation.
     ax : Axes, optional
     """
-    law = payoff_law(policy, episodes=episodes, rng=rng)
-    f = policy.forest
-    ax = axes(ax, 6.4, 3.4)
-    calm(ax, grid="y")
+    law, f = payoff_law(policy, episodes=episodes, rng=rng), policy.forest
+    ax = style.axes(ax, 6.4, 3.4, grid="y")
     left, width, which = _bars(law)
     bad = np.bincount(which, law.chances * law.is_worse, len(left))
     good = np.bincount(which, law.chances * ~law.is_worse, len(left))
@@ -331,14 +292,13 @@ def payoff(
             label=f"{percent(law.worse)} worse",
         )  # fmt: skip
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
-    word = "cost" if f.minimize else "payoff"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {number(law.mean, f.amounts)}")
-    ax.set_xlabel("least loss plus all costs" if f.minimize else "payoff: reward less all costs")
-    amount_axis(ax, "x", f.amounts)
-    ax.set_ylabel("probability")
-    key(ax)
-    heading(ax, f"Law of the {word} ({law.how})")
-    return ax
+    mean = f"mean {f.amounts.typeset(law.mean)}"
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=mean)
+    word, what = "payoff", "payoff: reward less all costs"
+    if f.minimize:
+        word, what = "cost", "least loss plus all costs"
+    title = f"Law of the {word} ({law.how})"
+    return finish(ax, title, x=what, y="probability", amounts="x", say=f.amounts)
 
 
 def _bars(law: PayoffLaw) -> tuple[FloatArray, float, IntArray]:
@@ -376,20 +336,16 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.frontier`.
     ax : Axes, optional
     """
-    check(curve, SpendFrontier)
-    ax = axes(ax, 5.2, 3.4)
-    calm(ax, grid="y")
+    style.check(curve, SpendFrontier)
+    ax = style.axes(ax, 5.2, 3.4, grid="y")
     ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
     corner = curve.corners[int(np.count_nonzero(curve.price > 1))]  # slopes fall
     ax.plot(
         [corner.spend], [corner.reward], "o", color=VERMILION, markersize=8,
         label="the best policy at the current costs",
     )  # fmt: skip
-    ax.set_xlabel("expected spend", color=ink())
-    ax.set_ylabel(f"expected {'loss' if curve.forest.minimize else 'reward'}", color=ink())
-    amount_axis(ax, "xy", curve.forest.amounts)
-    key(ax)
-    return ax
+    kind, say = "loss" if curve.forest.minimize else "reward", curve.forest.amounts
+    return finish(ax, x="expected spend", y=f"expected {kind}", amounts="xy", say=say)
 
 
 def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
@@ -401,12 +357,11 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.risk_sweep`.
     ax : Axes, optional
     """
-    check(sweep, RiskSweep)
-    ax = axes(ax, 5.2, 3.4)
-    calm(ax, grid="y")
+    style.check(sweep, RiskSweep)
+    ax = style.axes(ax, 5.2, 3.4, grid="y")
     ranges = sweep.decisions()
     boxes = list(dict.fromkeys(first for _, _, first in ranges))
-    shade = dict(zip(boxes, colors(len(boxes)), strict=True))
+    shade = dict(zip(boxes, style.colors(len(boxes)), strict=True))
     for i, (high, low, first) in enumerate(ranges):
         inside = (sweep.tolerance < high) & (sweep.tolerance > low)
         ends = [x for x in (high, low) if 0 < x < np.inf]
@@ -422,11 +377,8 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
         label="expected payoff alone",
     )  # fmt: skip
     ax.set_xscale("log")
-    ax.set_xlabel("risk tolerance: careful to bold", color=ink())
-    ax.set_ylabel("certainty equivalent", color=ink())
-    amount_axis(ax, "xy", sweep.solution.forest.amounts)
-    key(ax)
-    return ax
+    tolerance, say = "risk tolerance: careful to bold", sweep.solution.forest.amounts
+    return finish(ax, x=tolerance, y="certainty equivalent", amounts="xy", say=say)
 
 
 def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
@@ -440,27 +392,18 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
         Show at most this many numbers: the numbers with the widest swing.
     ax : Axes, optional
     """
-    check(found, Tornado)
-    swings = found.swings[:limit]
+    style.check(found, Tornado)
+    swings, value = found.swings[:limit], found.solution.value
     names = [f"{s.number} of {s.box}" if s.box else s.number for s in swings]
     names = [f"{n}, turns" if s.turns else n for n, s in zip(names, swings, strict=True)]
-    ax = axes(ax, 5.4, 1.3 + 0.26 * max(len(names), 1))
-    calm(ax, grid="x")
-    rows = np.arange(len(names))
-    low = np.array([s.low for s in swings]) - found.solution.value
-    high = np.array([s.high for s in swings]) - found.solution.value
-    ax.barh(rows, low, 0.72, left=found.solution.value, color=SKY, label="lowered")
-    ax.barh(rows, high, 0.72, left=found.solution.value, color=BLUE, label="raised")
-    ax.axvline(found.solution.value, color=ink(), linewidth=0.8, label="as things stand")
-    named_rows(ax, names)
-    ax.set_xlabel("value", color=ink())
-    amount_axis(ax, "x", found.solution.forest.amounts)
-    if names:
-        key(ax)
-    return ax
+    ax, rows = _rows(ax, [shortened(name, _TITLE) for name in names])
+    for side, color, label in (("low", SKY, "lowered"), ("high", BLUE, "raised")):
+        moved = np.array([getattr(s, side) - value for s in swings])
+        ax.barh(rows, moved, 0.72, left=value, color=color, label=label)
+    ax.axvline(value, color=ink(), linewidth=0.8, label="as things stand")
+    return finish(ax, x="value", amounts="x", say=found.solution.forest.amounts)
 
 
-_MARKERS = "osD^vP*X<>hp"
 _WORDS = {
     "payoff": "payoff (points)",
     "score": "best score",
@@ -486,10 +429,8 @@ def backtest(
     means, order = found.means(measure, task), np.argsort(found.quoted)
     x = np.array(found.quoted)[order]
     drawn = found.methods[: -1 if measure == "regret" else None]  # that of hindsight is 0
-    ax = axes(ax, 7, 4.5)
-    calm(ax, "y")
-    palette = colors(len(drawn))
-    for i, (method, color) in enumerate(zip(drawn, palette, strict=True)):
+    ax = style.axes(ax, 7, 4.5, grid="y")
+    for i, (method, color) in enumerate(zip(drawn, style.colors(len(drawn)), strict=True)):
         mean, low, high = means[i][order].T
         color = ink() if method == found.methods[-1] else color
         ax.plot(
@@ -504,12 +445,8 @@ def backtest(
     ax.set_xscale("log")
     if measure in ("regret", "spend"):
         ax.set_yscale("log")
-    ax.set_xlabel(
+    price = (
         "points that a full run costs" if found.by_full_run else "worth of a point, units of cost"
     )
-    ax.set_ylabel(_WORDS[measure])
-    for text in ax.legend(fontsize="small", frameon=False).get_texts():
-        text.set_parse_math(False)
-    if task is not None:
-        ax.set_title(plain(task), loc="left", fontsize="medium", **PLAIN)
-    return ax
+    title = None if task is None else plain(task)
+    return finish(ax, title, x=price, y=_WORDS[measure])

@@ -29,17 +29,15 @@ BARE = Amounts()  # amounts of a problem without a unit
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for text with names in it
 
 
-def axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The given axes, or new ones in a figure of that size in inches."""
-    if ax is not None:
-        return ax
-    plt = need("matplotlib.pyplot", "plot")
-    made: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
-    return made
+def axes(ax: Axes | None, width: float, height: float, grid: str | None = None) -> Axes:
+    """The given axes, or new ones of that size in inches, without lines that say nothing.
 
-
-def calm(ax: Axes, grid: str | None = None) -> None:
-    """Remove lines that carry no information; add a light grid along one axis to read values."""
+    ``grid``, "x" or "y", is the axis along which values are read.
+    """
+    if ax is None:
+        plt = need("matplotlib.pyplot", "plot")
+        made: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+        ax = made
     ax.spines[["top", "right"]].set_visible(False)
     if grid == "x":
         ax.spines["left"].set_visible(False)
@@ -47,6 +45,7 @@ def calm(ax: Axes, grid: str | None = None) -> None:
     if grid is not None:
         ax.grid(axis="x" if grid == "x" else "y", color=mixed(ax, 0.12), linewidth=0.8)
         ax.set_axisbelow(True)
+    return ax
 
 
 def ink() -> str:
@@ -68,23 +67,37 @@ def muted(ax: Axes) -> tuple[float, float, float]:
     return mixed(ax, 0.65)
 
 
-def heading(ax: Axes, text: str) -> None:
-    """A title at the left, above the key if there is one. The text is never read as a formula."""
-    legend = ax.get_legend()
-    pad = None
-    if legend is not None:
-        labels = [entry.get_text() for entry in legend.get_texts()]
-        pad = 6.0 + _KEY_LINE * math.ceil(len(labels) / _key_columns(ax, labels))
-    ax.set_title(text, loc="left", fontsize="medium", pad=pad, **PLAIN)
+def finish(
+    ax: Axes, title: str | None = None, *, x: str = "", y: str = "", amounts: str = "",
+    say: Amounts = BARE,
+) -> Axes:  # fmt: skip
+    """Names of the axes, amounts along some of them, the key above the axes, a title above both.
 
-
-def key(ax: Axes) -> None:
-    """What the marks mean, above the axes, where the key hides nothing."""
-    labels = ax.get_legend_handles_labels()[1]
-    ax.legend(
-        frameon=False, ncols=_key_columns(ax, labels), loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, borderpad=0.1, fontsize="small", handlelength=1.6, columnspacing=1.4,
-    )  # fmt: skip
+    Amounts have commas and no powers of ten, and their unit is at the label. No text is read as a
+    formula.
+    """
+    bare = Amounts("", say.spread)
+    for letter, axis, label in (("x", ax.xaxis, x), ("y", ax.yaxis, y)):
+        if label:
+            axis.set_label_text(label, **PLAIN)
+        if letter in amounts:
+            axis.set_major_formatter(lambda value, _: bare.typeset(value))
+            if say.unit:
+                axis.set_label_text(f"{axis.get_label_text()} ({plain(say.unit)})", **PLAIN)
+    labels, pad = ax.get_legend_handles_labels()[1], None
+    if labels:
+        columns = _key_columns(ax, labels)
+        pad = 6.0 + _KEY_LINE * math.ceil(len(labels) / columns)
+        legend = ax.legend(
+            frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0.0, 1.0),
+            borderaxespad=0.2, borderpad=0.1, fontsize="small", handlelength=1.6,
+            columnspacing=1.4,
+        )  # fmt: skip
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    if title is not None:
+        ax.set_title(title, loc="left", fontsize="medium", pad=pad, **PLAIN)
+    return ax
 
 
 def _key_columns(ax: Axes, labels: list[str]) -> int:
@@ -109,24 +122,15 @@ def plain(name: str) -> str:
     known = _characters(
         tuple(need("matplotlib.font_manager", "plot").FontProperties().get_family())
     )
-    text = "".join(c if ord(c) in known else ascii(c)[1:-1] for c in cell(name))
-    return cell(text)
+    return cell("".join(c if ord(c) in known else ascii(c)[1:-1] for c in cell(name)))
 
 
 @lru_cache(maxsize=8)
 def _characters(families: tuple[str, ...]) -> frozenset[int]:
     """The characters that the user's fonts have."""
     fonts = need("matplotlib.font_manager", "plot")
-    found: set[int] = set()
-    for family in families:
-        path = fonts.findfont(fonts.FontProperties(family=[family]))
-        found.update(fonts.get_font(path).get_charmap())
-    return frozenset(found)
-
-
-def number(x: float, say: Amounts = BARE, error: float = 0.0) -> str:
-    """A number in the usual format, with a true minus sign; an amount with its unit."""
-    return say.typeset(x, error)
+    paths = [fonts.findfont(fonts.FontProperties(family=[family])) for family in families]
+    return frozenset().union(*(fonts.get_font(path).get_charmap() for path in paths))
 
 
 def span(ends: FloatArray, say: Amounts = BARE) -> str:
@@ -135,30 +139,17 @@ def span(ends: FloatArray, say: Amounts = BARE) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def amount_axis(ax: Axes, which: str, say: Amounts = BARE) -> None:
-    """Write amounts along axes with commas, never as powers of ten, and the unit at the label."""
-    bare = Amounts("", say.spread)
-    for axis in (ax.xaxis if letter == "x" else ax.yaxis for letter in which):
-        axis.set_major_formatter(lambda x, _: bare.typeset(x))
-        if say.unit:
-            axis.set_label_text(f"{axis.get_label_text()} ({plain(say.unit)})", **PLAIN)
-
-
 def colors(n: int) -> list[str]:
     """Colors for n things, no two alike: first the colors that everyone can tell apart.
 
     Examples
     --------
-    >>> colors(2)
-    ['#0072B2', '#E69F00']
-    >>> len(set(colors(40)))
-    40
+    >>> colors(2), len(set(colors(40)))
+    (['#0072B2', '#E69F00'], 40)
     """
-    to_hex = need("matplotlib.colors", "plot").to_hex
-    from_hsv = need("matplotlib.colors", "plot").hsv_to_rgb
-    more = max(0, n - len(CYCLE))
+    mpl, more = need("matplotlib.colors", "plot"), max(0, n - len(CYCLE))
     shades = [(i / max(more, 1), (0.45, 0.9)[i % 2], (0.55, 0.8)[i // 2 % 2]) for i in range(more)]
-    return [*CYCLE[:n], *(to_hex(from_hsv(shade)) for shade in shades)]
+    return [*CYCLE[:n], *(mpl.to_hex(mpl.hsv_to_rgb(shade)) for shade in shades)]
 
 
 def named_rows(ax: Axes, names: list[str]) -> None:

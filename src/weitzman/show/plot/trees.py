@@ -16,31 +16,12 @@ from ..._common.text import shortened
 from ...bounds.lazy_forest import LazySolution
 from ...chains.endless import EndlessLine
 from ...engine.evaluation import evaluate
-from ...engine.indices import Policy
 from ...engine.solution import Solution, mean_cost
 from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...strategies.graphs import Dag, Exhaustive
-from .style import (
-    BLUE,
-    PLAIN,
-    SKY,
-    VERMILION,
-    amount_axis,
-    axes,
-    calm,
-    check,
-    check_solution,
-    heading,
-    ink,
-    key,
-    mixed,
-    muted,
-    named_rows,
-    number,
-    plain,
-    span,
-)  # fmt: skip
+from . import style
+from .style import BLUE, PLAIN, SKY, VERMILION, finish, ink, mixed, muted, plain, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,67 +29,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLayout:
-    """The boxes that are shown, a parent always before its children.
-
-    Attributes
-    ----------
-    box : (m,) array of int
-    above : (m,) array of int
-        Place of the parent in ``box``; -1 for a root.
-    depth, row : (m,) arrays of float
-        Columns count from the roots; every leaf has a row of its own and a parent stands in the
-        middle of its children.
-    opened : (m,) array of float
-        Expected openings; without copies, the probability.
-    cost, index : (m, 2) arrays of float
-        Least and largest over the states of the parent.
-    hidden : (m,) array of int
-        How many boxes are folded below each box.
-    hidden_row : (m,) array of float
-        The row of the note about the folded boxes; NaN where nothing is folded.
-    rest, rest_row
-        Boxes in trees that are folded whole, and the row of the note about them.
-    rows : int
-    """
+    """The boxes that are shown, a parent always before its children."""
 
     box: IntArray
-    above: IntArray
+    above: IntArray  # place of the parent in ``box``; -1 for a root
     depth: FloatArray
-    row: FloatArray
-    opened: FloatArray
-    cost: FloatArray
+    row: FloatArray  # a leaf has a row of its own, a parent stands in the middle of its children
+    opened: FloatArray  # expected openings
+    cost: FloatArray  # least and largest over the states of the parent
     index: FloatArray
-    hidden: IntArray
-    hidden_row: FloatArray
-    rest: int
-    rest_row: float
-    rows: int
+    hidden: IntArray  # boxes folded below each box
+    hidden_row: FloatArray  # of the note about these; NaN where nothing is folded
+    rest: int  # boxes in trees that are folded whole
+    rows: int  # the note about the rest stands in the last
 
 
 def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
-    """The boxes that the optimal policy opens most often, those above them, and their places.
-
-    Parameters
-    ----------
-    solution : Solution
-    limit : int
-        Show at most this many boxes.
-    levels : int
-        Show at most this many levels, from the root on.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> boxes = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["A"])
-    >>> more = weitzman.line([[1.0]], rewards=[1], cost=2)
-    >>> t = tree(weitzman.solve(weitzman.side_by_side(boxes, more)))
-    >>> t.row.tolist(), t.opened.tolist()
-    ([0.0, 1.0], [1.0, 0.0])
-    """
-    check_solution(solution, "the picture of a forest")
+    """The boxes that the optimal policy opens most often, those above them, and their places."""
+    style.check_solution(solution, "the picture of a forest")
     check_counts(limit=limit, levels=levels)
-    f, policy, below = solution.forest, solution.policy(), children(solution.forest)
-    opened = evaluate(policy).opened
+    f, below = solution.forest, children(solution.forest)
+    opened = evaluate(solution).opened
     heap = sorted((-opened[v], 0, int(v), -1) for v in f.roots)
     chosen: list[tuple[int, int, int]] = []
     while heap and len(chosen) < limit:  # by falling number of openings, each after its parent
@@ -121,64 +62,46 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
     place = {v: i for i, (_, v, _) in enumerate(chosen)}
     box = np.array([v for _, v, _ in chosen], np.int64)
     above = np.array([place.get(up, -1) for _, _, up in chosen], np.int64)
-    depth = np.array([float(level) for level, _, _ in chosen])
-    order, sizes = f.roots.tolist(), np.ones(len(f), np.int64)
+    # a box that is not shown is folded below the nearest shown box above it, if there is one
+    holder = np.full(len(f) + 1, -1, np.int64)  # the last entry is that of no parent
+    order = f.roots.tolist()
     for v in order:  # grows as it goes: parents before children
         order.extend(below(v))
-    for v in reversed(order):  # boxes, as described, of each subtree
-        if f.parent[v] >= 0:
-            sizes[f.parent[v]] += sizes[v]
-    hidden = np.array([sizes[v] - 1 for v in box], np.int64)
-    for i, up in enumerate(above):
-        if up >= 0:
-            hidden[up] -= sizes[box[i]]
-    rest = len(f) - int(sum(sizes[v] for v in box[above < 0]))
-    row, hidden_row, rows = _rows(policy, below, box, place, hidden)
-    ends = [(mean_cost(f, int(v)), solution.indices(int(v))) for v in box]
-    cost, index = (
-        np.array([(x.min(), x.max()) for x in column]) for column in zip(*ends, strict=True)
-    )
-    return TreeLayout(
-        box, above, depth, row, opened[box], cost, index, hidden, hidden_row, rest,
-        float(rows) if rest else np.nan, rows + (rest > 0),
-    )  # fmt: skip
-
-
-Below = Callable[[int], list[int]]
-"""The children of a box, lowest number first."""
-
-
-def children(forest: Forest) -> Below:
-    """The children as they are written down, so that an endless box is not its own child."""
-    order = np.argsort(forest.parent, kind="stable")
-    start = np.searchsorted(forest.parent[order], np.arange(len(forest) + 1))
-    return lambda box: order[start[box] : start[box + 1]].tolist()
-
-
-def _rows(
-    policy: Policy, below: Below, box: IntArray, place: dict[int, int], hidden: IntArray
-) -> tuple[FloatArray, FloatArray, int]:
-    """A row for each leaf in the order of the forest, and for what is folded beside others."""
+        holder[v] = place.get(v, holder[f.parent[v]])
+    held = np.bincount(holder[:-1] + 1, minlength=len(box) + 1)
+    hidden = np.asarray(held[1:] - 1, np.int64)
+    # a row for each leaf, and one for the note about what is folded beside others
     row, note = np.full(len(box), np.nan), np.full(len(box), np.nan)
     rows = 0
-    roots = [
-        place[v] for v in policy.root.tolist() if v in place
-    ]  # the tree to open first is on top
-    waiting = [(i, False) for i in reversed(roots)]
+    roots = [place[v] for v in solution.policy().root.tolist() if v in place]
+    waiting = [(i, False) for i in reversed(roots)]  # the tree to open first is on top
     while waiting:
         i, children_done = waiting.pop()
         shown = [place[u] for u in below(int(box[i])) if u in place]
         if not children_done:
             waiting += [(i, True), *((j, False) for j in reversed(shown))]
-            continue
-        if shown and hidden[i]:
-            note[i], rows = rows, rows + 1
-        if not shown:
+        elif shown:
+            row[i] = (row[shown[0]] + row[shown[-1]]) / 2
+            if hidden[i]:
+                note[i], rows = rows, rows + 1
+        else:
             row[i], rows = rows, rows + 1
             note[i] = row[i] if hidden[i] else np.nan
-        else:
-            row[i] = (row[shown[0]] + row[shown[-1]]) / 2
-    return row, note, rows
+    ends = [(mean_cost(f, int(v)), solution.indices(int(v))) for v in box]
+    cost, index = (
+        np.array([(x.min(), x.max()) for x in column]) for column in zip(*ends, strict=True)
+    )
+    depth, rest = np.array([float(level) for level, _, _ in chosen]), int(held[0])
+    return TreeLayout(
+        box, above, depth, row, opened[box], cost, index, hidden, note, rest, rows + (rest > 0)
+    )
+
+
+def children(forest: Forest) -> Callable[[int], list[int]]:
+    """The children as they are written down, so that an endless box is not its own child."""
+    order = np.argsort(forest.parent, kind="stable")
+    start = np.searchsorted(forest.parent[order], np.arange(len(forest) + 1))
+    return lambda box: order[start[box] : start[box + 1]].tolist()
 
 
 _COLUMN, _ROW = 1.9, 0.58  # inches, at full size
@@ -213,14 +136,14 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     """
     t = tree(solution, limit)
     columns = int(t.depth.max()) + 1
-    ax = axes(ax, _COLUMN * columns + 1.2, max(1.6, _ROW * t.rows + 0.7))
+    ax = style.axes(ax, _COLUMN * columns + 1.2, max(1.6, _ROW * t.rows + 0.7))
     ax.set_axis_off()
     ax.set_xlim(-0.3, columns - 0.02)
     ax.set_ylim(t.rows - 0.2, -0.6)
     room = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     # how much smaller than full size everything has to be
     size = float(min(1.0, room.width / (_COLUMN * columns), room.height / (_ROW * t.rows)))
-    for i, up in enumerate(t.above):
+    for i, up in enumerate(t.above.tolist()):
         if up >= 0:
             width = 0.9 + 1.6 * min(1.0, t.opened[i])
             _bend(ax, (t.depth[up], t.row[up]), (t.depth[i], t.row[i]), lw=width)
@@ -233,13 +156,20 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
         text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
         color = "white" if p > 0.5 else ink()
         ax.text(x, y, text, ha="center", va="center", color=color, fontsize=7 * size, zorder=3)
-    _labels(ax, solution, t, size)
-    _folded(ax, t, size)
+    font = max(_LEAST_FONT, _FONT * size)
+    _captions(ax, solution, t, size, font)
+    folded: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
+    for i in np.flatnonzero(t.hidden).tolist():
+        if t.hidden_row[i] != t.row[i]:
+            _bend(ax, (t.depth[i], t.row[i]), (t.depth[i] + 0.85, t.hidden_row[i]), lw=1, ls=":")
+            ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **folded)
+    if t.rest:
+        said = f"and {counted(t.rest, 'more box')}, opened less often"
+        ax.text(-0.1, t.rows - 1, said, **folded)
     gain = "costs" if solution.forest.minimize else "earns"
     what = "copies opened on average" if (t.opened > 1 + _ROUNDING).any() else "chance to be opened"
-    value = number(solution.value, solution.forest.amounts, solution.gap)
-    heading(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
-    return ax
+    value = solution.forest.amounts.typeset(solution.value, solution.gap)
+    return finish(ax, f"Searching well {gain} {value} on average\nIn the circles: {what}")
 
 
 def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line: Any) -> None:
@@ -251,10 +181,9 @@ def _bend(ax: Axes, start: tuple[float, float], end: tuple[float, float], **line
     ax.add_patch(patches.PathPatch(bend, fill=False, ec=mixed(ax, 0.35), zorder=1, **line))
 
 
-def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
+def _captions(ax: Axes, solution: Solution, t: TreeLayout, size: float, font: float) -> None:
     """A caption beside a leaf, or below a box that has others to its right."""
     f, say, inner = solution.forest, solution.forest.amounts, set(t.above.tolist())
-    font = max(_LEAST_FONT, _FONT * size)
     letters = max(6, int(1.25 * _COLUMN * 72 * size / font))
     for i, v in enumerate(t.box.tolist()):
         copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
@@ -273,95 +202,29 @@ def _labels(ax: Axes, solution: Solution, t: TreeLayout, size: float) -> None:
             )  # fmt: skip
 
 
-def _folded(ax: Axes, t: TreeLayout, size: float) -> None:
-    font = max(_LEAST_FONT, _FONT * size)
-    said: dict[str, Any] = {"va": "center", "ha": "left", "color": muted(ax), "fontsize": font}
-    for i in np.flatnonzero(t.hidden):
-        if t.hidden_row[i] != t.row[i]:
-            _bend(ax, (t.depth[i], t.row[i]), (t.depth[i] + 0.85, t.hidden_row[i]), lw=1, ls=":")
-            ax.text(t.depth[i] + 0.88, t.hidden_row[i], f"{t.hidden[i]:,} more", **said)
-    if t.rest:
-        ax.text(-0.1, t.rest_row, f"and {counted(t.rest, 'more box')}, opened less often", **said)
-
-
+_GRAPH_COLUMN, _GRAPH_ROW = 1.9, 0.72  # inches
+_LETTERS = 18  # the most letters of a name: names in one row must not touch
 _SWEEPS = 6  # rounds of ordering rows by their neighbors; more rounds change little
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphPlaces:
-    """The boxes of a graph in columns and rows.
-
-    Attributes
-    ----------
-    depth : (n,) array of int
-        The column of each box: one more than the highest column of its parents.
-    row : (n,) array of float
-        The row of each box. Boxes of one column have different rows.
-    cost : (n, 2) array of float
-        Least and largest mean cost over the states of the parents.
-    edges : list of (int, int)
-        From a parent to a child.
-    rows : int
-        Boxes in the fullest column.
-    """
-
-    depth: IntArray
-    row: FloatArray
-    cost: FloatArray
-    edges: list[tuple[int, int]]
-    rows: int
-
-
-def graph_places(dag: Dag) -> GraphPlaces:
-    """Put the boxes of a graph in columns, and near their neighbors.
-
-    Examples
-    --------
-    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
-    >>> coins = Dag(parents=[[], [], [0, 1]], cost=[1, 1, 1], law=[[0.5, 0.5], [0.5, 0.5], agree],
-    ...             rewards=[[0, 0], [0, 0], [0, 16]])
-    >>> places = graph_places(coins)
-    >>> places.depth.tolist(), places.row.tolist()
-    ([0, 0, 1], [0.0, 1.0, 0.5])
-    """
-    check(dag, Dag, "the picture of a graph", "a Dag")
-    if not len(dag):
-        raise InvalidArgument("the picture of a graph needs a Dag with boxes, but it has none.")
+def graph_places(dag: Dag) -> tuple[IntArray, FloatArray]:
+    """The column of each box, one more than the highest of its parents, and a row near them."""
     depth = np.zeros(len(dag), np.int64)
+    near: list[list[int]] = [[] for _ in range(len(dag))]
     for i in dag.order:
         depth[i] = max((depth[p] + 1 for p in dag.parents[i]), default=0)
-    edges = [(p, i) for i in range(len(dag)) for p in dag.parents[i]]
-    means = [dag.mean_cost(i) for i in range(len(dag))]
-    cost = np.array([(float(np.min(m)), float(np.max(m))) for m in means])
-    row = _graph_rows(depth, edges)
-    return GraphPlaces(depth, row, cost, edges, int(np.bincount(depth).max()))
-
-
-def _graph_rows(depth: IntArray, edges: list[tuple[int, int]]) -> FloatArray:
-    """Rows of centered columns. A column is sorted by the mean row of the neighbors."""
+        for p in dag.parents[i]:
+            near[p].append(i)
+            near[i].append(p)
     columns = [np.flatnonzero(depth == d).tolist() for d in range(int(depth.max()) + 1)]
-    most = max(map(len, columns))
-    near: list[list[int]] = [[] for _ in depth]
-    for p, i in edges:
-        near[p].append(i)
-        near[i].append(p)
-    row = np.zeros(len(depth))
-
-    def settle() -> None:
-        for column in columns:
+    row, most = np.zeros(len(dag)), max(map(len, columns))
+    for sweep in range(_SWEEPS + 1):
+        if sweep:
+            for column in columns:
+                column.sort(key=lambda v: float(np.mean(row[near[v]])) if near[v] else row[v])
+        for column in columns:  # centered
             row[column] = (most - len(column)) / 2 + np.arange(len(column))
-
-    settle()
-    for _ in range(_SWEEPS):
-        for column in columns:
-            column.sort(key=lambda v: float(np.mean(row[near[v]])) if near[v] else row[v])
-        settle()
-    return row
-
-
-_GRAPH_COLUMN, _GRAPH_ROW = 1.9, 0.72  # inches
-_LETTERS = 18  # the most letters of a name: names in one row must not touch
-_SMOOTH = 60  # with more indices, states are drawn as a curve
+    return depth, row
 
 
 def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -> Axes:
@@ -387,46 +250,54 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     >>> [text.get_text() for text in ax.texts][:2]
     ['coin', 'cost 1']
     """
-    t = graph_places(graph)
-    columns = int(t.depth.max()) + 1
-    ax = axes(ax, max(3.6, _GRAPH_COLUMN * columns + 0.6), max(1.8, _GRAPH_ROW * t.rows + 0.8))
+    style.check(graph, Dag, "the picture of a graph", "a Dag")
+    if not len(graph):
+        raise InvalidArgument("the picture of a graph needs a Dag with boxes, but it has none.")
+    depth, row = graph_places(graph)
+    columns, rows = int(depth.max()) + 1, int(np.bincount(depth).max())
+    width, height = _GRAPH_COLUMN * columns + 0.6, _GRAPH_ROW * rows + 0.8
+    ax = style.axes(ax, max(3.6, width), max(1.8, height))
     ax.set_axis_off()
     ax.set_xlim(-0.5, columns - 0.5)
-    ax.set_ylim(t.rows - 0.3, -0.6)
+    ax.set_ylim(rows - 0.3, -0.6)
     patches = need("matplotlib.patches", "plot")
-    for p, i in t.edges:
-        ax.add_patch(
-            patches.FancyArrowPatch(
-                (t.depth[p], t.row[p]), (t.depth[i], t.row[i]), arrowstyle="-|>",
-                mutation_scale=9, color=mixed(ax, 0.45), lw=0.9, shrinkA=7, shrinkB=8, zorder=1,
-            )
-        )  # fmt: skip
+    for i, above in enumerate(graph.parents):
+        for p in above:
+            ax.add_patch(
+                patches.FancyArrowPatch(
+                    (depth[p], row[p]), (depth[i], row[i]), arrowstyle="-|>", mutation_scale=9,
+                    color=mixed(ax, 0.45), lw=0.9, shrinkA=7, shrinkB=8, zorder=1,
+                )
+            )  # fmt: skip
     first = None if best is None else best.first_box
-    for chosen, face, label in ((False, ax.get_facecolor(), "box"), (True, BLUE, "open first")):
-        some = [v for v in range(len(graph)) if (graph.names[v] == first) is chosen]
-        if some:
+    is_first = np.array([name == first for name in graph.names])
+    for some, face, label in (
+        (~is_first, ax.get_facecolor(), "box"), (is_first, BLUE, "open first")
+    ):  # fmt: skip
+        if some.any():
             ax.scatter(
-                t.depth[some], t.row[some], s=150, color=face, edgecolors=mixed(ax, 0.8), lw=1,
-                zorder=2, label=label,
+                depth[some], row[some], s=150, color=face, edgecolors=mixed(ax, 0.8), lw=1,
+                zorder=2, label=label if first is not None else None,
             )  # fmt: skip
     # captions have a background of their own: arrows pass behind the text
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
     for v, name in enumerate(graph.names):
+        cost = np.asarray(graph.mean_cost(v), np.float64)
         lines: Any = (
             (shortened(plain(name), _LETTERS), ink(), 8.5, 9),
-            (f"cost {span(t.cost[v])}", muted(ax), 7.5, 19),
+            (f"cost {span(np.array([cost.min(), cost.max()]))}", muted(ax), 7.5, 19),
         )
         for text, color, size, down in lines:
             ax.annotate(
-                text, (t.depth[v], t.row[v]), (0, -down), textcoords="offset points", ha="center",
+                text, (depth[v], row[v]), (0, -down), textcoords="offset points", ha="center",
                 va="top", color=color, fontsize=size, zorder=3, bbox=ground, **PLAIN,
             )  # fmt: skip
-    if first is not None:
-        key(ax)
-    if best is not None:
-        gain = "costs" if graph.minimize else "earns"
-        heading(ax, f"Searching well {gain} {number(best.value)} on average")
-    return ax
+    gain = "costs" if graph.minimize else "earns"
+    value = None if best is None else style.BARE.typeset(best.value)
+    return finish(ax, None if value is None else f"Searching well {gain} {value} on average")
+
+
+_MOST_BARS = 60  # with more states, indices are dots against the rewards
 
 
 def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
@@ -441,50 +312,36 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.chains.solve_line`.
     ax : Axes, optional
     """
-    check(line, EndlessLine, "the picture of an endless line", "the result of solve_line")
+    style.check(line, EndlessLine, "the picture of an endless line", "the result of solve_line")
     reward = np.asarray(line.chain.rewards, np.float64)
     by = np.argsort(reward, kind="stable")
     reward, index = reward[by], line.index[by]
-    seen, known = np.isfinite(reward), np.concatenate([reward, index])
-    marks = ((True, BLUE, "o", "reward: go on"), (False, VERMILION, "s", "reward: stop"))
-    if len(by) > _SMOOTH:  # the index against the reward, with the diagonal below which to stop
-        ax = axes(ax, 5.4, 4.0)
-        calm(ax, grid="y")
-        some = seen & np.isfinite(index)
-        ax.plot(
-            reward[some], reward[some], "--", color=muted(ax), lw=1,
-            label="stop below: the reward itself",
-        )  # fmt: skip
-        for go_on, color, mark, label in marks:
-            here = some & ((index > reward) == go_on)
-            ax.plot(reward[here], index[here], mark, color=color, ms=3, label=label)
-        ax.set_xlabel("reward just seen")
-        ax.set_ylabel("index of the next box")
-        amount_axis(ax, "xy")
-        key(ax)
-        return ax
-    ends = known[np.isfinite(known)]
-    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 1.0)
-    room = 0.05 * (high - low) or 1.0
-    ax = axes(ax, 6.0, 1.4 + 0.26 * len(by))
-    calm(ax, grid="x")
-    rows, left = np.arange(len(by)), low - room
-    width = np.where(np.isfinite(index), index, left) - left
-    ax.barh(rows, width, 0.62, left=left, color=SKY, label="go on")
-    for go_on, color, mark, label in marks:
-        some = seen & ((index > reward) == go_on)
+    few, seen, known = len(by) <= _MOST_BARS, np.isfinite(reward), np.append(reward, index)
+    ends = known[np.isfinite(known)] if np.isfinite(known).any() else np.array([0.0, 1.0])
+    room = 0.05 * float(np.ptp(ends)) or 1.0
+    left, right = float(ends.min()) - room, float(ends.max()) + room
+    rows = np.arange(len(by))
+    ax = style.axes(ax, 6.0, 1.4 + 0.26 * len(by) if few else 4.0, grid="x" if few else "y")
+    if few:
+        width = np.where(np.isfinite(index), index, left) - left
+        ax.barh(rows, width, 0.62, left=left, color=SKY, label="go on")
+        style.named_rows(ax, [f"state {s}" for s in by])
+        ax.set_xlim(left, right)
+    for go_on, color, mark, label in (
+        (True, BLUE, "o", "reward: go on"), (False, VERMILION, "s", "reward: stop")
+    ):  # fmt: skip
+        some = seen & ((index > reward) == go_on) & (few | np.isfinite(index))
         if some.any():
+            size, y = (34, rows) if few else (9, index)
             ax.scatter(
-                reward[some], rows[some], s=34, color=color, marker=mark, zorder=3, clip_on=False,
+                reward[some], y[some], s=size, color=color, marker=mark, zorder=3, clip_on=False,
                 label=label,
             )  # fmt: skip
-    named_rows(ax, [f"state {s}" for s in by])
-    ax.set_xlim(left, high + room)
-    ax.set_xlabel("best reward in hand")
-    amount_axis(ax, "x")
-    key(ax)
-    heading(ax, "After each state, go on while the best in hand is within the bar")
-    return ax
+    if few:
+        title = "After each state, go on while the best in hand is within the bar"
+        return finish(ax, title, x="best reward in hand", amounts="x")
+    title = "Go on where the index is above the reward"
+    return finish(ax, title, x="reward just seen", y="index of the next box", amounts="xy")
 
 
 def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
@@ -496,11 +353,10 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.solve` of a :class:`weitzman.LazyForest`.
     ax : Axes, optional
     """
-    check(found, LazySolution, "the picture of bounds", "the result of solve(lazy_forest)")
+    style.check(found, LazySolution, "the picture of bounds", "the result of solve(lazy_forest)")
     rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)
     expanded, lower, upper = rounds.T
-    ax = axes(ax, 5.6, 3.6)
-    calm(ax, grid="y")
+    ax = style.axes(ax, 5.6, 3.6, grid="y")
     ax.fill_between(
         expanded, lower, upper, step="post", color=SKY, alpha=0.5, lw=0, label="value lies here"
     )
@@ -508,15 +364,10 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     ax.step(expanded, lower, where="post", color=BLUE, lw=2, label="lower bound")
     if expanded[-1] > 500:
         ax.set_xscale("symlog", linthresh=10)
-        plain_ticks = need("matplotlib.ticker", "plot").FuncFormatter(lambda x, _: f"{x:,.0f}")
-        ax.xaxis.set_major_formatter(plain_ticks)
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.set_xlim(float(expanded[0]), max(float(expanded[-1]), float(expanded[0]) + 1))
-    ax.set_xlabel("nodes expanded")
     f = found.solution.forest
-    ax.set_ylabel("expected loss and cost" if f.minimize else "value")
-    amount_axis(ax, "y", f.amounts)
-    key(ax)
     first = "Open nothing" if found.first_box is None else f"Open {plain(found.first_box)} first"
-    sure = "proven" if found.proven else f"may lose up to {number(found.regret, f.amounts)}"
-    heading(ax, f"{first} ({sure})")
-    return ax
+    sure = "proven" if found.proven else f"may lose up to {f.amounts.typeset(found.regret)}"
+    value = "expected loss and cost" if f.minimize else "value"
+    return finish(ax, f"{first} ({sure})", x="nodes expanded", y=value, amounts="y", say=f.amounts)
