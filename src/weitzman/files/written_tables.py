@@ -168,11 +168,22 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     for block in blocks:
         _check_rows(max(map(len, block.columns.values()), default=0))
         _fill(book.create_sheet(block.title), block)
-    # book.save leaves its archive open if the disk is full
-    writer = need("openpyxl.writer.excel", "excel").ExcelWriter
+    excel = need("openpyxl.writer.excel", "excel")
+    writing: Any = excel.ExcelWriter
+
+    class Writer(writing):  # type: ignore[misc]
+        """Makes sheets in memory: openpyxl's own files beside them fail in ways of its XML library."""
+
+        def write_worksheet(self, sheet: Any) -> None:
+            made = excel.WorksheetWriter(sheet, out=io.BytesIO())
+            made.write()
+            sheet._rels = made._rels
+            self._archive.writestr(sheet.path[1:], made.out.getvalue())
+            self.manifest.append(sheet)
+
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        writer(book, archive).save()
+        Writer(book, archive).save()
     file.write(packed.getvalue())
 
 
