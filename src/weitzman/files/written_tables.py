@@ -172,7 +172,7 @@ def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     writing: Any = excel.ExcelWriter
 
     class Writer(writing):  # type: ignore[misc]
-        """Makes sheets in memory: openpyxl's own files beside them fail in ways of its XML library."""
+        """Makes sheets in memory: a full disk would give errors of an XML library."""
 
         def write_worksheet(self, sheet: Any) -> None:
             made = excel.WorksheetWriter(sheet, out=io.BytesIO())
