@@ -222,14 +222,16 @@ def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) 
     """Compare the costs of new runs with the costs of known runs, from the first segment on.
 
     Each new run is compared with the usual cost of the segments that it was seen to finish, times
-    ``level``, the relative cost of runs with these settings. The log shows how much evidence a
+    ``level``, the relative cost of runs with these settings. A last segment without a score does
+    not count: a run that crashes has not paid for all of it. The log shows how much evidence a
     single run is: where costs vary a lot in the log, they must differ a lot here.
     """
     usual = usual_cost(known)
 
     def apart_of(runs: Ladder, level: FloatArray | float) -> tuple[FloatArray, float, float]:
         """The logarithm of what each run cost over the usual cost, and both sums."""
-        seen = np.arange(runs.cost.shape[1]) < runs.seen[:, None]
+        done = runs.seen - np.isnan(runs.last[np.arange(len(runs)), runs.seen - 1])
+        seen = np.arange(runs.cost.shape[1]) < done[:, None]
         paid = (runs.cost * seen).sum(axis=1)
         expected = (usual * seen).sum(axis=1) * level
         both = (paid > 0) & (expected > 0)
