@@ -387,6 +387,9 @@ RATES = [
     ("rate,0.1", "duration", 1, math.exp(-0.1)),
     ("rate per month,1%", "Duration in years", 1, 1.01**-12),
     ("rate,10% p.a.", "duration [quarters]", 4, 1 / 1.1),
+    ("discount rate (%),10", "duration", 1, 1 / 1.1),
+    ("rate (%),10%", "duration", 1, 1 / 1.1),
+    ("rate p.a.,0.1", "duration (months)", 12, math.exp(-0.1)),
 ]
 
 
@@ -418,6 +421,7 @@ def test_a_percentage_is_a_number_format_too(tmp_path):
         ("rate,10%\nbox,reward,chance,cost\nA,1,1,1\n", "a rate discounts durations"),
         ("box,reward,chance,cost,Dur.\nA,1,1,1,1\n", "durations need a rate"),
         ("rate,fast\nbox,reward,chance,cost,Dur.\nA,1,1,1,1\n", "row 1: 'rate' must be a number"),
+        ("discount rate,10\nbox,reward,chance,cost,Dur.\nA,1,1,1,1\n", "such as 10% or 0.1"),
     ],
 )  # fmt: skip
 def test_rates_that_leave_something_open(tmp_path, text, message):
@@ -433,6 +437,8 @@ def test_rates_that_leave_something_open(tmp_path, text, message):
         ("reward ($ million),chance,cost ($000)", "1,1,5", "$000", 995),
         ("reward ($),chance,cost (USD)", "100,1,5", "$", 95),
         ("reward (kg),chance,cost (kg)", "100,1,5", "kg", 95),
+        ("reward (in $m),chance,cost (in $k)", "1,1,5", "$k", 995),
+        ("reward,chance %,cost", "100,100,5", "", 95),
     ],
 )
 def test_multiples_of_a_currency_are_converted(tmp_path, head, row, unit, value):
@@ -672,6 +678,35 @@ def test_the_words_of_the_user(tmp_path):
     path = csv_of(tmp_path, "a box is called: stage\nto open is called: run\n" + TEST)
     assert read_table(path).words == ("stage", "run")
     assert read_table(csv_of(tmp_path, TEST)).words == ("box", "open")
+
+
+def test_the_outside_option_by_its_other_names_and_units(tmp_path):
+    rest = "\nbox,reward,chance,cost\nA,100,1,5\n"
+    for said in ("Status quo,30", "do nothing: 30", "Outside option value,30"):
+        assert load(csv_of(tmp_path, said + rest)).outside == 30
+    forest = load(csv_of(tmp_path, "Outside option (k$),30" + rest))
+    assert (forest.outside, forest.unit, str(forest.amounts(30))) == (30, "k$", "30 k$")
+    assert "must be said once" in refused(csv_of(tmp_path, "outside,3\noutside option,4" + rest))
+    assert load(csv_of(tmp_path, "outside,3\noutside option,3" + rest)).outside == 3
+
+
+def test_all_settings_are_said_when_they_are_read(tmp_path):
+    path = csv_of(tmp_path, "number of prizes,2\noutside,7\nquotas,engineer 1\n"
+                            "box,group,reward,chance,cost\nA,engineer,9,1,1\n"
+                            "B,Engineer,9,1,1\n")  # fmt: skip
+    assert set(read_table(path).lines) >= {
+        "outside option: 7 for each of the 2 prizes", "prizes: 2", "quotas: engineer: 1",
+        "groups without a quota: Engineer",
+    }  # fmt: skip
+    path = csv_of(tmp_path, "risk tolerance,2M\nbox,reward,chance,cost\nA,9,1,1\n")
+    assert "risk tolerance: 2e+06" in read_table(path).lines
+
+
+def test_a_fraction_of_money_is_asked_about(tmp_path):
+    """80/130 was a reward of 0.615, though an analyst means from 80 to 130."""
+    for row in ("80/130,1,1", "80,1,1/2"):
+        path = csv_of(tmp_path, f"box,reward,chance,cost\nA,{row}\n")
+        assert "may be a fraction or a range" in refused(path)
 
 
 def test_groups_and_quotas(tmp_path):

@@ -251,7 +251,8 @@ _SCALES = ("mn", "bn", "k", "K", "m", "M", "B")  # after a currency sign: $M, £
 
 def is_currency_sign(unit: str) -> bool:
     """Whether a unit stands before its number: $, €, US$ and the like."""
-    return unit != "" and unicodedata.category(unit[-1]) == "Sc"
+    multiple = unit[:-1].lower() in _ASKED  # k€ stands after it
+    return unit != "" and not multiple and unicodedata.category(unit[-1]) == "Sc"
 
 
 def _power(x: float, digits: int) -> int:

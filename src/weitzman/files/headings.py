@@ -171,7 +171,7 @@ def _named(cell: object) -> Named | None:
     """What a heading such as "Cost", "Cost (EUR)", "Cost in EUR" or "Cost low" names."""
     if not isinstance(cell, str) or len(cell) > 200:
         return None
-    text, unit = cell, _in_brackets(cell)
+    text, unit = cell, _in_brackets(cell) or ("%" if "%" in cell else "")
     plain = _plain(text)
     if plain not in _COLUMN and not unit and (end := _UNIT_AT_END.fullmatch(text.strip())):
         plain, unit = _plain(end[1]), end[2].strip()
@@ -187,7 +187,7 @@ def _named(cell: object) -> Named | None:
 
 def _in_brackets(text: str) -> str:
     found = _BRACKETS.search(text)
-    return found[1].strip() if found else ""
+    return re.sub(r"^in\s+", "", found[1].strip()) if found else ""
 
 
 def _heading(sheet: Sheet, at: int) -> Heading:
@@ -227,10 +227,17 @@ def _heading(sheet: Sheet, at: int) -> Heading:
             f"parent_state, state, reward, probability, cost.{others}"
         )
     said = [_settings(r) for r in above]
+    first: dict[str, Said] = {}
+    for x in itertools.chain.from_iterable(said):
+        if first.setdefault(x.key, x).value != x.value:
+            raise InvalidFile(
+                f"{x.where} must be said once, but it is {x.value!r} here and "
+                f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
+            )
     unread = [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]
               for r, found in zip(above, said, strict=True) if not found]  # fmt: skip
     rows = _unmerged(sheet, sheet.rows[at + 1 :])
-    return Heading(columns, titles, [x for xs in said for x in xs], units, rows, ignored, unread)
+    return Heading(columns, titles, list(first.values()), units, rows, ignored, unread)
 
 
 def _nearest(found: list[Named | None], at: int) -> str:

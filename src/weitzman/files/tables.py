@@ -51,6 +51,8 @@ _FILLED = tuple(  # blank: as in the row above
     + [f"{c} {end}" for c in RANGED if PER_BOX[c].form == "opening" for end in _ENDS]
 )
 _SHOWN = 40
+_FRACTION = re.compile(r"\s*\d+\s*/\s*\d+\s*")
+_TOLD = ("outside option", "objective", "unit", "rate")  # in a line of their own
 _STATES = 25  # that a distribution in a cell is made into
 _SETTING = {f.name: f for f in FIELDS if f.form == "setting"}
 _CODES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
@@ -278,6 +280,11 @@ class _Table:
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
         if isinstance(x, str):
+            if column.partition(" ")[0] in _MONEY and _FRACTION.fullmatch(x):
+                raise InvalidFile(
+                    f"row {self.numbers[i]}: {x!r} may be a fraction or a range. Write a number "
+                    f"with decimals, or low/base/high."
+                )
             try:
                 return one(x)
             except ValueError:
@@ -406,7 +413,8 @@ class _Table:
                if c in self.head.units}  # fmt: skip
         cells = dict.fromkeys(x for seen in self.currencies.values() for x in seen)
         cells |= dict.fromkeys(x.currency for k, x in amounts.items() if x.currency)
-        units = dict.fromkeys(own.values()) or dict.fromkeys([given] if given else cells)
+        bare = [said.unit for k, said in self.said.items() if k in amounts and said.unit]
+        units = dict.fromkeys(own.values() or ([given] if given else cells or bare))
         target = given or (next(iter(units)) if len(units) == 1 else
                            min(units, key=lambda x: _scaled(x)[0], default=""))  # fmt: skip
         wanted = _scaled(target)
@@ -483,7 +491,7 @@ class _Table:
         how = "continuous: a factor of exp(-rate · time)"
         if rate.compounded is not None:
             how = f'compounded once a {per}; "continuous rate" is the other convention'
-        name += f" per {rate.per}" if rate.per and rate.per not in name else ""
+        name += f" per {rate.per}" if rate.per and not re.search("[a-z]", name) else ""
         self.lines.append(
             f"rate: {name}, {how}; "
             f"durations in {period or per or 'the same unit of time'}{'s' if period or per else ''}"
@@ -499,12 +507,16 @@ class _Table:
             return TypedRate(float(given)), f"{given:g}"
         value, words = said.value, set(re.split(r"[\W_]+", said.name.lower()))
         per = next((PERIODS[w] for w in sorted(words) if w in PERIODS and len(w) > 2), "")
+        per = per or ("year" if re.search(r"\bp\.? ?a\b", said.name.lower()) else "")
         continuous = any(w.startswith("contin") for w in words)
         compounds = not continuous and bool(words & {"discount", "interest", "annual", "wacc"})
         shown = value if isinstance(value, str) else number(float(value)) if isinstance(
             value, int | float) else ""  # fmt: skip
         if isinstance(value, ShownNumber) and value.percent:
             shown = f"{100 * value:.10g}%"
+        elif shown and said.unit == "%":
+            shown = f"{shown.rstrip(' %')}%"
+            value = shown
         try:
             if isinstance(value, bool) or not shown:
                 raise ValueError
@@ -515,7 +527,8 @@ class _Table:
             else:
                 rate = typed_rate(f"{shown} {'continuous' if continuous else ''}".strip(),
                                   self.comma, compounds)  # fmt: skip
-            if not math.isfinite(rate.continuous):
+            mistyped = (rate.compounded or 0) >= 1 and "%" not in shown  # 10 is meant to be 10%
+            if mistyped or not math.isfinite(rate.continuous):
                 raise ValueError
         except (ValueError, OverflowError):
             raise InvalidFile(
@@ -729,11 +742,18 @@ class _Table:
         if math.isfinite(forest.outside):
             where = "" if "outside" in self.said or self.options.outside is not None else (
                 " (not given)")  # fmt: skip
-            yield f"outside option: {forest.amounts(forest.outside)}{where}"
+            each = f" for each of the {forest.prizes} prizes" if forest.prizes > 1 else ""
+            yield f"outside option: {forest.amounts(forest.outside)}{each}{where}"
         else:
             yield "outside option: none, something must be taken"
         if forest.minimize:
             yield "objective: minimize, rewards are losses"
+        for one in _SETTING.values():
+            if one.headings[0] not in _TOLD and (x := one.given(forest)) is not None:
+                yield f"{one.headings[0]}: {one.shown(x)}"
+        free = set(forest.groups or ()) - {group for group, _ in forest.quotas} - {""}
+        if forest.quotas and free:
+            yield f"groups without a quota: {', '.join(sorted(free))}"
         if self.said.get("rate") and "duration" not in head.columns:
             yield "the rate is not used: there is no column of durations"
 

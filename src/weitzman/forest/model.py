@@ -199,7 +199,7 @@ class Forest:
     count: IntArray = per_box(
         "count", "Copies of the box, each with its own copy of all below it.",
         type=int, default=1, join=times_copies, check=rules.check_count,
-        headings=("count", "copies"),
+        headings=("count", "copies", "number of copies", "quantity", "qty"),
         schema={"type": "integer", "minimum": 1, "maximum": rules.MAX_COUNT},
     )  # fmt: skip
     endless: BoolArray = per_box(
@@ -228,7 +228,10 @@ class Forest:
     outside: float = setting(
         "What can be taken without opening anything; none if something must be taken.", 0.0,
         always=True, none="something must be taken", check=rules.check_outside,
-        headings=("outside option", "outside"),
+        headings=(
+            "outside option", "outside", "outside value", "outside option value", "status quo",
+            "do nothing", "doing nothing", "value of doing nothing",
+        ),
         schema={"type": ["number", "null"]},
     )  # fmt: skip
     unit: str = setting(
@@ -251,7 +254,7 @@ class Forest:
         "How many rewards may be taken, at most one from each tree. If left out, the sum of the "
         "quotas, or 1 without quotas.", 1,
         type=int, default_of=rules.default_prizes, term="several prizes",
-        check=rules.check_prizes,
+        check=rules.check_prizes, headings=("prizes", "number of prizes"),
         schema={"type": "integer", "minimum": 1},
     )  # fmt: skip
     quotas: tuple[tuple[str, int], ...] = setting(
