@@ -390,7 +390,7 @@ def index_slopes(
     f.must_end("a derivative of an index")
     if f.factors is not None or f.risk_tolerance is not None:
         raise InvalidArgument(
-            "derivatives of an index are for expected payoffs without discounting. Use a tornado."
+            "index_slopes supports neither discounting nor a risk tolerance. Use tornado instead."
         )
     sigma = solution.index(box, state)
     tree = f.subtree(box, state)
