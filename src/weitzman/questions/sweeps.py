@@ -46,7 +46,7 @@ def solve_each(
     base: Base, change: Callable[[Base, Piece], Forest], pieces: Sequence[Piece], *,
     threads: int | None, executor: Executor | None, progress: Progress | None = None,
 ) -> list[Found]:  # fmt: skip
-    """Solve ``change(base, piece)`` for each piece; ``change`` is a function that can be pickled."""
+    """Solve ``change(base, piece)`` for each piece; ``change`` can be pickled."""
     check_executor(executor)
     # small forests are sent by the dozen: sending one takes as long as solving it
     n, size = len(pieces), 1 if executor is None else max(1, len(pieces) // _SHARES)
