@@ -174,7 +174,7 @@ def frontier(
     tolerance : float
         Ignore corners that raise the curve by less than this share of the range of the rewards.
     threads, executor
-        As in :func:`solve_many`. The corners do not depend on them, to the last bit.
+        As in :func:`solve_many`. The corners do not depend on them.
     progress : callable, optional
         Called with the corners found and the gaps still open.
 
