@@ -21,9 +21,8 @@ from ..errors import InvalidArgument, InvalidFile
 from ..files import documents as check
 from ..files.documents import explained, read_document
 from ..files.instances import MAX_BYTES
-from .features import Encoder
-from .ladder import Ladder
-from .noise import Belief, ScoreNoise
+from .ladder import Belief, Ladder, ScoreNoise
+from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
 
 FORMAT = "weitzman/resemblance-model/1"
