@@ -209,5 +209,6 @@ def _mean(points: FloatArray, tails: FloatArray, outside: float) -> float:
     """E max(outside, value)."""
     if len(points) == 0:
         return outside
-    start = outside if np.isfinite(outside) else float(points[0])
-    return start + float(np.sum((tails * np.diff(np.append(start, points)))[::-1]))
+    certain = float(points[max(int((tails == 1.0).sum()) - 1, 0)])
+    start = max(outside, certain) if np.isfinite(outside) else certain
+    return start + float(np.sum((tails * np.diff(np.append(start, points).clip(start)))[::-1]))
