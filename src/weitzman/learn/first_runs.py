@@ -74,7 +74,7 @@ class OwnLevels:
     count : (n,) array of int
         How many levels each run has reached.
     between : (n,) array of bool
-        Whether a run has gone on since its last level.
+        Whether a run has continued since its last level.
     """
 
     best: FloatArray

@@ -9,7 +9,7 @@ with independent standard normal :math:`\varepsilon` and :math:`\eta`, and a fir
 differs between runs. The usual rise :math:`\mu_t` and its spread :math:`q_t` belong to the step.
 The mean of :math:`x_t`, given all scores up to step t, follows by the filter of Kalman (1960): it
 needs no later scores, so that logged runs and runs under way are treated alike. The noise
-:math:`\sigma` shows in the log as changes that are taken back at the next step: the covariance of
+:math:`\sigma` shows in the log as changes that are reversed at the next step: the covariance of
 two successive changes is :math:`-\sigma^2`. The later halves of curves say how large it is.
 """
 

@@ -181,8 +181,8 @@ def frontier(
         Do not look for corners that can raise the curve by less than this share of the range of
         the rewards.
     threads, executor
-        As in :func:`solve_many`. Workers share the prices of all open gaps; the corners do not
-        depend on it, to the last bit.
+        As in :func:`solve_many`. Workers share the prices of all open gaps; the corners are
+        bitwise identical without them.
     progress : callable, optional
         Called with the corners found and the gaps still open.
 

@@ -1,7 +1,7 @@
 """What people do instead: index rules of thumb, a list worked through once, no order at all.
 
 A fixed *order* may stop but never skip: in a search with stages that is a weak rival. A priority
-*list* skips a box that is not worth its cost after what was seen, and goes on with the next.
+*list* skips a box that is not worth its cost after what was seen, and continues with the next.
 """
 
 from __future__ import annotations
