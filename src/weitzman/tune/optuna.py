@@ -16,8 +16,8 @@ from zlib import crc32
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, RUN
+from ..learn.log_tables import Config
 from ..learn.run_model import check_model
 from .full_runs import full_run_index
 from .loop import Callback, Catch, Loop, Missing, checked

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import InvalidAnswer, InvalidArgument
-from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN, FirstRuns
+from ..learn.log_tables import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 
 if TYPE_CHECKING:
-    from ..learn.noise import Belief, ScoreNoise
+    from ..learn.ladder import Belief, ScoreNoise
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
