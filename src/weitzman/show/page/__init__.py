@@ -34,7 +34,7 @@ def escape(text: str) -> str:
     return text if isinstance(text, Markup) else html.escape(text)
 
 
-def h(tag: str, *children: Child, **attributes: str | int | bool | None) -> Markup:
+def h(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
     """An element. ``class_`` gives the attribute class, ``data_x`` gives data-x.
 
     >>> h("p", "1 < 2 ", h("b", "yes"), class_="note")
