@@ -570,7 +570,7 @@ def test_an_output_that_is_standard_input_is_refused(boxes, tmp_path, command):
 
 def test_a_report_is_never_written_over_a_journal(boxes, tmp_path, capsys):
     assert main(["report", boxes, "-o", str(tmp_path / "run.db")]) == 2
-    assert "a report ends in .html, .pptx" in capsys.readouterr().err
+    assert "a report must end in .html" in capsys.readouterr().err
 
 
 def test_check_for_programs(boxes, tmp_path, capsys):
