@@ -9,6 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from importlib.resources import files
@@ -400,41 +401,31 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
     """Numbers evenly spaced, the current number among them."""
     box, what, row, _ = place
     steps = _STEPS if len(f) <= _LARGE else _LARGE_STEPS
-    low, high = 0.0, 1.0
     if what == "risk_tolerance":
-        least = max(now / _WIDER, float(tolerances(f, 2)[-1]))
-        down, up = np.geomspace(min(least, now), now, steps // 2 + 1), now * _WIDER
-        return np.append(down, np.geomspace(now, up, steps // 2 + 1)[1:]), steps // 2
-    if what == "factor":
-        x = np.linspace(now / (steps + 1), 1.0, steps + 1, dtype=np.float64)
+        least = min(max(now / _WIDER, float(tolerances(f, 2)[-1])), now)
+        down, up = (np.geomspace(now, end, steps // 2 + 1) for end in (least, now * _WIDER))
+        return np.append(down[::-1], up[1:]), steps // 2
+    if what == "chance" and f.laws[int(f.law[box])].shape[1] == 1:
+        raise InvalidFile("a box with one state has no chance to change.")
+    if what in ("factor", "chance"):  # the ends stay: the current number replaces the nearest one
+        x = np.linspace(now / (steps + 1) if what == "factor" else 0.0, 1.0, steps + 1)
         at = int(np.argmin(np.abs(x - now)))
+        at = min(max(at, int(x[0] < now)), steps - int(now < 1))
         x[at] = now
         return x, at
+    low, high = 0.0, 2 * now or (0.2 if what == "rate" else 1.0)
     if what == "cost":
-        up = int(f.parent[box])
-        try:  # above this cost opening never pays
-            pays = break_even(solve(f), box, None if up < 0 else state_called(f, up, row))
+        parent, worth = int(f.parent[box]), 0.0
+        with suppress(WeitzmanError):  # above this cost opening never pays
+            pays = break_even(solve(f), box, None if parent < 0 else state_called(f, parent, row))
             worth = pays.opened_below if np.isfinite(pays.opened_below) else 0.0
-        except WeitzmanError:
-            worth = 0.0
         high = max(_ROOM * worth, 2 * now) or 1.0
-    elif what in ("duration", "rate"):
-        high = 2 * now or (1.0 if what == "duration" else 0.2)
     elif what == "reward":
         rewards = f.rewards.data[np.isfinite(f.rewards.data)]
         span = float(np.ptp(rewards)) or abs(now) or 1.0
         low, high = now - span / 2, now + span / 2
-    elif f.laws[int(f.law[box])].shape[1] == 1:
-        raise InvalidFile("a box with one state has no chance to change.")
     step = (high - low) / steps
-    before = round((now - low) / step)
-    if before == 0 and now > low:
-        before = 1
-    if what == "chance":  # ends are 0 and 1: the current number replaces the nearest one
-        x = np.linspace(low, high, steps + 1, dtype=np.float64)
-        at = min(max(before, 1 if now > 0 else 0), steps - 1 if now < 1 else steps)
-        x[at] = now
-        return x, at
+    before = max(round((now - low) / step), int(now > low))
     step = (now - low) / before if before else step
     return np.asarray(low + step * np.arange(steps + 1), np.float64), before
 

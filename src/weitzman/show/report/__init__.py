@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from ..._common.arrays import check_counts
 from ..._common.disk import replacing
 from ..._common.numbers import percent
 from ...engine.plan import Progress
@@ -50,16 +51,10 @@ _SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 
 def write_report(
-    source: Source,
-    path: Path,
-    *,
-    title: str | None = None,
-    limit: int = TOP,
-    runs: int = RUNS,
-    ranges: Ranges | None = None,
-    words: tuple[str, str] = ("box", "open"),
+    source: Source, path: Path, *, title: str | None = None, limit: int = TOP, runs: int = RUNS,
+    ranges: Ranges | None = None, words: tuple[str, str] = ("box", "open"),
     progress: Progress | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
@@ -96,9 +91,7 @@ def write_report(
     >>> "Start with <bdi>chest</bdi>: " in text
     True
     """
-    for key, x in (("limit", limit), ("runs", runs)):
-        if isinstance(x, bool) or not isinstance(x, int) or x < 1:
-            raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
+    check_counts(limit=limit, runs=runs)
     name = os.fspath(path)
     kind = ending(name)
     if isinstance(source, Summarized):

@@ -136,13 +136,9 @@ class Content:
 
 
 def content(
-    source: Forest | Solution | Search | RunModel,
-    *,
-    limit: int = TOP,
-    runs: int = RUNS,
-    ranges: Ranges | None = None,
-    progress: Progress | None = None,
-) -> Content:
+    source: Forest | Solution | Search | RunModel, *, limit: int = TOP, runs: int = RUNS,
+    ranges: Ranges | None = None, progress: Progress | None = None,
+) -> Content:  # fmt: skip
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
     between = None
     if not isinstance(source, Forest | Solution | Search):
@@ -153,8 +149,7 @@ def content(
         solution = solve(source) if isinstance(source, Forest) else source
         policy = solution.policy()
     search = source if isinstance(source, Search) else None
-    told = () if search is None else tuple(search.history)
-    taken = () if search is None else tuple(search.taken)
+    told, taken = ((), ()) if search is None else (tuple(search.history), tuple(search.taken))
     # no box counts as handed out: such a box may still be the one to open
     walk = Walk.along(policy, told)
     if walk.hands is not None:
@@ -174,25 +169,17 @@ def content(
             progress(i, 2 * len(examined))
         what_if.append(_what_if(solution, found, v))
     return Content(
-        solution=solution,
-        policy=policy,
-        evaluation=found,
-        law=law,
+        solution=solution, policy=policy, evaluation=found, law=law,
         profiles=_profiles(solution, law),
         keep=important(policy, found, limit, told),
-        what_if=tuple(what_if),
-        comparison=_comparison(solution, progress),
-        runner_up=_runner_up(solution),
-        told=told,
-        taken=taken,
+        what_if=tuple(what_if), comparison=_comparison(solution, progress),
+        runner_up=_runner_up(solution), told=told, taken=taken,
         pending=() if search is None else tuple(search.pending),
         advice=why(walk) if told else None,
         now=solution.forest.outside if search is None else search.payoff,
         expected=walk.worth() if told else solution.value,
-        between=between,
-        answers=found_answers,
-        uncertain=uncertain,
-    )
+        between=between, answers=found_answers, uncertain=uncertain,
+    )  # fmt: skip
 
 
 def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
@@ -271,10 +258,9 @@ def _comparison(solution: Solution, progress: Progress | None) -> Comparison | s
     if solution.forest.endless.any():
         return "fixed orders and sets need lines that end."
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
+    how: dict[str, Any] = {"episodes": _EPISODES, "limit": _SETS, "progress": half}
     try:
-        return compare(
-            solution.forest, solution=solution, episodes=_EPISODES, limit=_SETS, progress=half
-        )
+        return compare(solution.forest, solution=solution, **how)
     except InvalidArgument as error:
         return str(error)
 
