@@ -32,7 +32,7 @@ from ..page import Markup, escape, linked, policy, script, style, worded
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
-_DIGITS = 12  # digits of its length; longer numbers are refused
+_DIGITS = 12  # digits of its length; longer numbers are rejected
 _CONNECTIONS = 64  # at a time; a browser opens six
 _PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (
