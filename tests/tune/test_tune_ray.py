@@ -371,7 +371,7 @@ def test_what_must_agree():
     assert scheduler.set_search_properties("m", "max")
     assert scheduler.metric == "m"
     assert not scheduler.set_search_properties("another", "max")
-    with pytest.raises(InvalidArgument, match="`workers` must be 1 or more, but it is 0"):
+    with pytest.raises(InvalidArgument, match="`workers` must be a whole number from 1 on"):
         driver.IndexScheduler(MODEL, workers=0)
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
+    from .loop import Loop
+
 T = TypeVar("T")
 REPAID = "weitzman:repaid"  # of a trial: what training again up to a checkpoint cost
 CANDIDATE = "weitzman:candidate"  # of a trial: its number among the candidates
@@ -101,11 +103,15 @@ class StudyStore:
             self._heart.start()
 
     @property
-    def params(self) -> list[dict[str, Any]]:
+    def started(self) -> list[dict[str, Any]]:
         """The parameters of each run."""
         return [self._storage.get_trial(trial._trial_id).params for trial in self._known]
 
     # -- what the storage says -----------------------------------------------------------------
+
+    def restore(self, loop: Loop) -> None:
+        """Tell a new loop what the storage says."""
+        self.catch_up()
 
     def catch_up(self) -> None:
         """Tell the race what the storage says and the race does not know."""
@@ -434,8 +440,7 @@ class StudyStore:
             if run == self._race.best_run or not (run in self._parked or self._claim(run, None)):
                 continue  # it may win; or another process has it
             it = self._race.runs[run]
-            ended = self._race.model.next_rung(it.steps[-1]) is None
-            if ended and not math.isnan(it.scores[-1]):
+            if self._race.has_ended(it) and not math.isnan(it.scores[-1]):
                 self._tell(run, None, self._score(run))
                 self._race.ended(run)
             else:

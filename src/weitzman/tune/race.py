@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._common.arrays import check_counts
 from ..errors import InvalidAnswer, InvalidArgument
 from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN, FirstRuns
@@ -54,10 +55,8 @@ class Move:
         The number of the run; None for a new run, whose number :meth:`Race.started` gives.
     until : int
         The step at which the next decision falls.
-    index : float
-        The index of the move, in units of cost.
-    best : float
-        The worth of the best score when the move was chosen.
+    index, best : float
+        The index of the move, and the worth of the best score then; in units of cost.
     candidate : int or None
         For a new run the number of its candidate, if the race was given any.
     point : float
@@ -98,16 +97,15 @@ class Run:
     Attributes
     ----------
     number : int
-    steps, scores, costs : lists
-        What was seen, in the order of the steps; a score of nan means that the run had diverged.
-    filtered : list
-        The scores as the means of their re-evaluations, where these are the prize.
     until : int or None
         The step to which the run is being advanced; None while it waits or once it is over.
-    over : str
-        "" as long as the run can go on, otherwise "ended", "failed" or "left".
     settings : mapping or None
         What the run was started with, if that is known.
+    steps, scores, costs, filtered : lists
+        What was seen, in the order of the steps; a score of nan means that the run had diverged.
+        ``filtered`` has the means of re-evaluations, where these are the prize.
+    over : str
+        "" as long as the run can go on, otherwise "ended", "failed" or "left".
     """
 
     number: int
@@ -188,10 +186,8 @@ class Race:
         check_model(model)
         if available is not None and candidates is not None:
             raise InvalidArgument("give either `available` or `candidates`.")
-        if available is not None and available < 0:
-            raise InvalidArgument(f"`available` must be 0 or more, but it is {available}.")
-        if max_runs is not None and max_runs < 1:
-            raise InvalidArgument(f"`max_runs` must be 1 or more, but it is {max_runs}.")
+        check_counts(0, available=available)
+        check_counts(max_runs=max_runs)
         if outside is not None and math.isnan(outside):
             raise InvalidArgument("`outside` must be a number, but it is nan.")
         if budget is not None and not budget > 0:
@@ -249,9 +245,9 @@ class Race:
         """The move that :meth:`next` would hand out."""
         best, point = self._best, self._point
         if self._again:
-            run = self.runs[self._again[0]]
-            assert run.until is not None  # given back in the middle of a move
-            return Move(run.number, run.until, self._index(run), best, None, point)
+            again = self.runs[self._again[0]]
+            assert again.until is not None  # given back in the middle of a move
+            return Move(again.number, again.until, self._index(again), best, None, point)
         top = self._top()
         if top is None or not top[1] > best:
             return None
@@ -285,11 +281,10 @@ class Race:
         return there and self.left > 0
 
     def _index(self, run: Run) -> float:
-        if run.steps:
-            return float(self.model.next_indices([run.shown])[0])
-        if run.settings is None:
-            return self.model.fresh_index
-        return float(self.model.start_indices([run.settings])[0])
+        model = self.model
+        if run.steps or run.settings is None:
+            return float(model.next_indices([run.shown])[0]) if run.steps else model.fresh_index
+        return float(model.start_indices([run.settings])[0])
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -297,11 +292,15 @@ class Race:
         """Add runs that can be started, by their settings; gives the number of the first."""
         first = len(self._candidates)
         self._candidates.extend(candidates)
-        self._unused.update(range(first, len(self._candidates)))
-        index = self.model.start_indices(candidates)
-        for number, x in enumerate(index.tolist(), first):
-            self._offers.put((_CANDIDATE, number), x)
+        added = range(first, len(self._candidates))
+        self._unused.update(added)
+        self._enlist_candidates(added)
         return first
+
+    def _enlist_candidates(self, numbers: Sequence[int]) -> None:
+        index = self.model.start_indices([self._candidates[i] for i in numbers])
+        for number, x in zip(numbers, index.tolist(), strict=True):
+            self._offers.put((_CANDIDATE, number), x)
 
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.
@@ -359,7 +358,7 @@ class Race:
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
                 f"nothing is known about what follows"
             )
-        if not self.history:
+        if not self.history and not math.isnan(score):
             self._check_unit(score)
         it.steps.append(step)
         it.filtered.append(score)
@@ -404,13 +403,12 @@ class Race:
         """Once in a search: if the units differ, they differ for every run."""
         if not self._warned:
             self._warned = True
-            text = f"{what}. Are steps counted in the same unit?"
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warnings.warn(f"{what}. Are steps counted in the same unit?", UserWarning, stacklevel=3)
 
     def _check_unit(self, score: float) -> None:
         """Warn if the first score is far from all that the log has shown; it may be the last."""
         ladder = getattr(self.model, "ladder", None)
-        if ladder is None or math.isnan(score):
+        if ladder is None:
             return
         seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
         there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
@@ -422,6 +420,10 @@ class Race:
                 UserWarning,
                 stacklevel=3,
             )
+
+    def has_ended(self, run: Run) -> bool:
+        """Whether a run has come to its end, by itself or at the last step of the model."""
+        return run.over == "ended" or self.model.next_rung(run.steps[-1]) is None
 
     def failed(self, run: int) -> None:
         """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""
@@ -479,10 +481,7 @@ class Race:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
         kept = sorted(key for key, _ in self._offers)
         self.model, self._offers = model, Offers[Key](self._free)
-        unused = sorted(self._unused)
-        index = model.start_indices([self._candidates[i] for i in unused])
-        for number, x in zip(unused, index.tolist(), strict=True):
-            self._offers.put((_CANDIDATE, number), x)
+        self._enlist_candidates(sorted(self._unused))
         self._enlist()
         if self.best_score is not None:
             self._best = max(self.outside, model.worth(self.best_score))  # the price may change
@@ -494,9 +493,9 @@ class Race:
         if math.isnan(score):
             return
         if self._peak is not None:
-            holder, row = self._peak
-            new, held = worth(score), worth(holder.filtered[row])
-            if new < held or (new == held and run.number >= holder.number):
+            holder, row = self._peak  # of equal scores the one of the first run counts
+            held = worth(holder.filtered[row]), -holder.number
+            if (worth(score), -run.number) <= held:
                 return
         self._peak = run, len(run.filtered) - 1
         self._best = max(self.outside, worth(score))
@@ -554,9 +553,7 @@ class Race:
 
         The index of a run that waits does not change, and the best only rises.
         """
-        return sorted(
-            key[1] for key, index in self._offers if key[0] == _RUN and not index > self.best
-        )
+        return sorted(run for run, index in self.waiting.items() if not index > self.best)
 
     @property
     def waiting(self) -> dict[int, float]:
@@ -572,9 +569,8 @@ class Race:
     @property
     def done(self) -> bool:
         """Whether nothing is in flight and nothing is worth its cost."""
-        top = self._top()
         going = self._handed_out or any(run.until is not None for run in self.runs)
-        return not going and (top is None or not top[1] > self.best)
+        return not going and not self.highest_index > self.best
 
     @property
     def _handed_out(self) -> int:
