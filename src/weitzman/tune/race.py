@@ -204,7 +204,7 @@ class Race:
         self._owed = 0  # and those of them that were handed out and not yet started
         self._peak: tuple[Run, int] | None = None  # run and row of the best score
         self._best = self.outside  # its worth, or the outside option
-        self._again: list[int] = []  # runs whose move was given back, first come first served
+        self._again: dict[int, None] = {}  # runs whose move was given back, first come first served
         self._candidates: list[Config] = []
         self._unused: set[int] = set()  # candidates not yet handed out,
         self._picked: list[int] = []  # and those not yet started
@@ -214,8 +214,7 @@ class Race:
         self._warned = False  # that steps are counted in another unit, which one warning says
         if candidates is not None:
             self._left = 0
-            self.offer(candidates)
-        self._enlist()
+        self.offer(candidates or [])
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -235,7 +234,7 @@ class Race:
             self._left -= 1
             self._owed += 1
         elif self._again:
-            self._again.pop(0)
+            del self._again[move.run]
         else:
             self._offers.take()
             self.runs[move.run].until = move.until
@@ -245,7 +244,7 @@ class Race:
         """The move that :meth:`next` would hand out."""
         best, point = self._best, self._point
         if self._again:
-            again = self.runs[self._again[0]]
+            again = self.runs[next(iter(self._again))]
             assert again.until is not None  # given back in the middle of a move
             return Move(again.number, again.until, self._index(again), best, None, point)
         top = self._top()
@@ -262,11 +261,6 @@ class Race:
         """How many further runs can be started."""
         room = self._most - len(self.runs) - self._owed - len(self._picked)
         return max(0, min(self._left + len(self._unused), room))
-
-    @property
-    def startable(self) -> int:
-        """As :attr:`left`; a large number stands for any number."""
-        return int(min(self.left, ENDLESS))
 
     def _top(self) -> tuple[Key, float] | None:
         """The move with the highest index, and that index; None without a move or a budget."""
@@ -294,10 +288,13 @@ class Race:
         self._candidates.extend(candidates)
         added = range(first, len(self._candidates))
         self._unused.update(added)
-        self._enlist_candidates(added)
+        self._enlist(added)
         return first
 
-    def _enlist_candidates(self, numbers: Sequence[int]) -> None:
+    def _enlist(self, numbers: Sequence[int]) -> None:
+        """Put candidates on offer, and a new run without settings, if there are any."""
+        if self._left > 0:
+            self._offers.put((_NEW,), self.model.fresh_index)
         index = self.model.start_indices([self._candidates[i] for i in numbers])
         for number, x in zip(numbers, index.tolist(), strict=True):
             self._offers.put((_CANDIDATE, number), x)
@@ -332,11 +329,6 @@ class Race:
         """Say what a run was started with, as soon as that is known."""
         self._going(run).settings = settings
 
-    def _enlist(self) -> None:
-        """Put a new run without settings on offer."""
-        if self._left > 0:
-            self._offers.put((_NEW,), self.model.fresh_index)
-
     def observe(self, run: int, step: int, score: float, cost: float) -> None:
         """A run has shown a score at a step, at this cost since the step before.
 
@@ -358,7 +350,7 @@ class Race:
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
                 f"nothing is known about what follows"
             )
-        if not self.history and not math.isnan(score):
+        if self._peak is None and not math.isnan(score):
             self._check_unit(score)
         it.steps.append(step)
         it.filtered.append(score)
@@ -438,27 +430,17 @@ class Race:
         it = self._going(run)
         if it.until is None:
             raise InvalidAnswer(f"run {run} is not running, so it cannot be released.")
-        if run not in self._again:
-            self._again.append(run)
+        self._again.setdefault(run)
 
     def take(self, run: int, until: int) -> None:
         """Someone else advances a run until a step, so it is not offered here."""
         self._going(run).until = until
         self._offers.withdraw((_RUN, run))
-        self._forget(run)
-
-    def _forget(self, run: int) -> None:
-        if run in self._again:
-            self._again.remove(run)
+        self._again.pop(run, None)
 
     def pay(self, cost: float) -> None:
         """Add a cost that showed nothing new, such as training up to a lost checkpoint."""
         self.spent += cost
-
-    def allow(self, runs: int) -> None:
-        """So many further runs can be started."""
-        self._left += runs
-        self._enlist()
 
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is taken back."""
@@ -481,8 +463,7 @@ class Race:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
         kept = sorted(key for key, _ in self._offers)
         self.model, self._offers = model, Offers[Key](self._free)
-        self._enlist_candidates(sorted(self._unused))
-        self._enlist()
+        self._enlist(sorted(self._unused))
         if self.best_score is not None:
             self._best = max(self.outside, model.worth(self.best_score))  # the price may change
         self._wait(*(self.runs[key[1]] for key in kept if key[0] == _RUN))
@@ -512,14 +493,14 @@ class Race:
         index = self.model.next_indices([run.shown for run in runs])
         for run, x in zip(runs, index, strict=True):
             run.until = None
-            self._forget(run.number)
+            self._again.pop(run.number, None)
             over = self.model.next_rung(run.steps[-1]) is None
             self._offers.put((_RUN, run.number), -math.inf if over else float(x))
 
     def _stop(self, run: int, how: str) -> None:
         it = self._going(run)
         it.until, it.over = None, how
-        self._forget(run)
+        self._again.pop(run, None)
 
     # -- how it stands -------------------------------------------------------------------------
 

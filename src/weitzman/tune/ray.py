@@ -4,8 +4,7 @@ The scheduler keeps no state of its own that matters. What it knows follows from
 trials, so after ``Tuner.restore`` it reads the results and continues.
 
 Use ``reuse_actors=True``, or every resumed trial waits for a new process; and leave
-``max_concurrent_trials`` unset, because it would hide trials from the scheduler. ``workers`` says
-how many trials run at once, by default as many as the cluster has room for.
+``max_concurrent_trials`` unset, because it would hide trials from the scheduler.
 
 One process at a time drives an experiment: a second one that starts or restores it is rejected, and
 the message names the process that has it. This works if the folder of the experiment is on the
@@ -211,7 +210,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if self._owner is not None:
             self._owner.check()
             self._check_folder(tune_controller, self._owner.folder)
-        self._bury()
+        for run, trial in zip(self.race.runs, self._trials, strict=True):
+            if trial.trial_id in self._failing and trial.status == _State.ERROR:
+                self._failing.discard(trial.trial_id)  # it has failed for good
+                if not run.over:
+                    self.race.failed(run.number)
         chosen = self._choose(tune_controller)
         self._hold(tune_controller)
         return chosen
@@ -271,8 +274,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def _end(self, controller: Controller) -> None:
         """End the experiment, once the last checkpoint is written."""
         trials = controller.get_trials()
-        busy = any(trial.status == _State.RUNNING for trial in trials)
-        if not self.race.done or busy:
+        if not self.race.done or any(trial.status == _State.RUNNING for trial in trials):
             return
         controller.search_alg.set_finished()
         if self._owner is not None:
@@ -320,9 +322,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will no longer be advanced, while there is a searcher to learn from them."""
-        if controller.search_alg.is_finished():
-            return set()
-        return set(self.race.settled()) - {self.race.best_run}
+        finished = controller.search_alg.is_finished()
+        return set() if finished else set(self.race.settled()) - {self.race.best_run}
 
     def _capacity(self) -> int:
         """How many trials the cluster can run at once."""
@@ -338,12 +339,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _observe(self, run: Run, result: dict[str, Any]) -> None:
         names = self._step, self.metric, self._cost
-        for name in names:
-            if name not in result:
-                raise InvalidArgument(
-                    f"a result must have a step, a score and a cost, but one has no {name!r}; it "
-                    f"has {', '.join(map(str, result))}."
-                )
+        for name in set(names) - result.keys():
+            raise InvalidArgument(
+                f"a result must have a step, a score and a cost, but one has no {name!r}; it has "
+                f"{', '.join(map(str, result))}."
+            )
         step, score, cost = (float(result[name]) for name in names)
         self.race.observe(run.number, int(step), score, cost)
 
@@ -367,14 +367,6 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         run = self._run.get(trial.trial_id)
         if run is not None and not self.race.runs[run].over:
             self.race.ended(run)
-
-    def _bury(self) -> None:
-        """Trials that have failed for good."""
-        for trial in self._trials if self._failing else []:
-            if trial.trial_id in self._failing and trial.status == _State.ERROR:
-                self._failing.discard(trial.trial_id)
-                if not self.race.runs[self._run[trial.trial_id]].over:
-                    self.race.failed(self._run[trial.trial_id])
 
     def _hold(self, controller: Controller) -> None:
         """Keep Ray from starting trials that were not chosen.

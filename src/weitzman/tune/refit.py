@@ -13,7 +13,7 @@ from ..learn.curves import Curves
 from ..learn.first_runs import NEW, FirstRuns
 from ..learn.resemblance import ResemblanceModel
 from .prices import MOST, STEP, rest_of, slope_of
-from .race import Race
+from .race import ENDLESS, Race
 
 GROWTH = 1.1  # fit again when this many times as many runs have shown something;
 _SLOWLY = 1.25  # without a log, when this many times as much was seen,
@@ -148,7 +148,8 @@ class Allowance:
         """The price at which the rest of the budget is spent, not too far from the first one."""
         race, model, going = self._race, self._race.model, self._race.going
         by = np.argsort(-model.next_indices(going), kind="stable")[:_GOING].tolist()
-        forest = rest_of(model, [going[i] for i in by], race.startable, race.best_score)
+        fresh = int(min(race.left, ENDLESS))
+        forest = rest_of(model, [going[i] for i in by], fresh, race.best_score)
         if forest is None:  # nothing new to weigh: the last price stays, also in a new model
             return model.price if self._model is None else self._model.price
         # bounds are absolute: each price is found relative to the one before, so relative bounds
