@@ -8,7 +8,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from ..learn.curves import Curves
-from ..learn.features import Config
+from ..learn.log_tables import Config
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray
 from .._common.optional import need
-from ..learn.features import Config, Encoder
+from ..learn.log_tables import Config, Encoder
 from .bench import Bench, Table
 from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned
 
