@@ -130,8 +130,8 @@ class Law:
         # minus infinity has no excess: a point in its place, so that no sum overflows
         there = np.where(at == -np.inf, self.points[0], at)
         found = np.where(at == -np.inf, at, there + self.excess(there))
-        # up to what W reaches for certain x plays no part; adding it, or steps of what is capped far
-        # below, would cost digits
+        # up to what W reaches for certain x plays no part; adding it, or steps of what is capped
+        # far below, would cost digits
         j = np.maximum((self.tails >= 1.0).sum(axis=-1) - 1, 0)
         low, sure = self.points[j], self.nothing() == 0.0
         lowest = low + np.take_along_axis(self.excesses(), j[..., None], axis=-1)[..., 0]
