@@ -191,7 +191,7 @@ def _words(text: str) -> list[str]:
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:
-    from ..backtest.optuna_peers import optuna_installed
+    from ..backtest.library_peers import optuna_installed
     from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
