@@ -159,7 +159,8 @@ def test_every_guarantee_names_tests_that_exist() -> None:
         head, line, *rows = section.strip().splitlines()
         assert (head, line) == ("| guarantee | tests |", "|---|---|")
         named += [re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row) for row in rows]
-    assert len(named) > 30 and all(named)
+    assert len(named) > 30
+    assert all(named)
     for file, name in {test for row in named for test in row}:
         source = (ROOT / file).read_text("utf-8")
         assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{file}::{name} does not exist"
