@@ -88,12 +88,12 @@ def table() -> dict[str, dict[str, bool]]:
     sentence = re.search(r"names it\. (.*?) support all", text, re.DOTALL)
     assert sentence is not None
     said = {name: dict.fromkeys(OPTIONS, True) for name in re.findall(r"`(.*?)`", sentence[1])}
-    head, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
-    terms = [x.strip() for x in head.split("|")[2:-1]]
-    assert terms == list(OPTIONS)
+    _, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
     for row in rows:
-        name, *cells = [x.strip() for x in row.split("|")[1:-1]]
-        said[name.strip("`")] = {t: c == "yes" for t, c in zip(terms, cells, strict=True)}
+        name, without = [x.strip() for x in row.strip("|").split("|")]
+        missing = without.split(", ")
+        assert set(missing) <= set(OPTIONS)
+        said[name.strip("`")] = {term: term not in missing for term in OPTIONS}
     return said
 
 
