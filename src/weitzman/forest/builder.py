@@ -245,7 +245,7 @@ def line(
     cost : number, or one entry per box
         As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
-        Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
+        Number of boxes of a line whose matrices are all the same. Infinity: the line continues
         without end, and two boxes describe it: the first one and the endless one.
     names : optional
         One name per box.
