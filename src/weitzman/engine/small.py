@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, depths
 from .._common.law import Law
 from .._kernels.jit import compiles_always
 from ..forest.model import Forest
@@ -84,13 +84,9 @@ def work_of(f: Forest) -> float:
 
 def levels_of(f: Forest) -> list[IntArray]:
     """The boxes at each depth."""
-    levels, depth = [f.roots], np.zeros(len(f), np.int64)
-    depth[f.parent >= 0] = 1
-    up = f.parent
-    while (up >= 0).any():
-        up = np.where(up >= 0, f.parent[up], -1)
-        depth += up >= 0
-    return [np.flatnonzero(depth == d) for d in range(int(depth.max()) + 1)] if len(f) else levels
+    depth = depths(f.parent)
+    by = np.argsort(depth, kind="stable")
+    return np.split(by, np.flatnonzero(np.diff(depth[by])) + 1)
 
 
 def recursion(f: Forest) -> Recursion:
