@@ -39,7 +39,7 @@ from .._kernels.jit import compiles_always
 from ..forest.model import Forest
 from ..forest.pools import runs
 from .indices import Policy
-from .prizes import Places, TreeValues, best_several, places_left, tied_copies
+from .prizes import PrizeLimits, TreeValues, best_several, places_left, tied_copies
 from .weights import Weights, endless_value, groups_of, mean_cost, takes_several
 
 # Steps of work up to which a problem is solved here: about half a second.
@@ -137,8 +137,8 @@ def value_of(f: Forest, found: Recursion) -> float:
     return float(law.with_fallback(x0)[0])
 
 
-def _places(f: Forest) -> Places:
-    return Places.of(f, f.count[f.roots], groups_of(f).of[f.roots])
+def _places(f: Forest) -> PrizeLimits:
+    return PrizeLimits.of(f, f.count[f.roots], groups_of(f).of[f.roots])
 
 
 def _box(f: Forest, w: Weights, v: int, children: list[Law]) -> tuple[Law, FloatArray]:
