@@ -27,7 +27,7 @@ from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
-from .prizes import Places, TreeValues, places_left, tied_copies
+from .prizes import PrizeLimits, TreeValues, places_left, tied_copies
 from .small import Followed, dense_size, follow_densely, rank
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .solver import solve
@@ -297,7 +297,7 @@ class _Retrace:
     ) -> tuple[float, dict[int, _Steps]] | None:
         """Nothing is joined: each tree starts with the chance that a prize is left for it."""
         plan = self.plan
-        places = Places.of(plan.forest, plan.top_copies, plan.top_group)
+        places = PrizeLimits.of(plan.forest, plan.top_copies, plan.top_group)
         bars = [plan.outside, -np.inf if self.beyond is None else self.beyond]
         left, (none, more) = places_left(TreeValues.of(found), places, tree, rank, bars)
         if self.beyond is not None and more > NEVER / self.copies:

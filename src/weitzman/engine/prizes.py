@@ -45,7 +45,7 @@ class TreeValues(NamedTuple):
         return cls(np.repeat(np.arange(len(size)), size), point, np.minimum(tail, 1.0), error)
 
 
-class Places(NamedTuple):
+class PrizeLimits(NamedTuple):
     """How many prizes there are, and by tree: how many copies, and which group with its quota."""
 
     most: int
@@ -54,7 +54,7 @@ class Places(NamedTuple):
     quota: IntArray
 
     @classmethod
-    def of(cls, f: Forest, copies: IntArray | FloatArray, group: IntArray) -> Places:
+    def of(cls, f: Forest, copies: IntArray | FloatArray, group: IntArray) -> PrizeLimits:
         """For some trees of a forest."""
         return cls(f.prizes, copies.astype(np.float64), group, groups_of(f).quota)
 
@@ -73,13 +73,13 @@ def run_several(
         return blocks.distributions(both, np.where(at < 0, len(heap) - 1 - at, at))
 
     found = TreeValues.of(step.parts(values, threads))
-    places = Places.of(plan.forest, plan.top_copies, plan.top_group)
+    places = PrizeLimits.of(plan.forest, plan.top_copies, plan.top_group)
     value, gap, tail = best_several(found, places, plan.outside)
     return PlanPass(value, gap, step.sigma, step.width, tail)
 
 
 def best_several(
-    found: TreeValues, places: Places, outside: float
+    found: TreeValues, places: PrizeLimits, outside: float
 ) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
     """The value of several prizes from those of the trees.
 
@@ -107,7 +107,7 @@ def best_several(
 
 
 def places_left(
-    found: TreeValues, places: Places, tree: IntArray, rank: FloatArray, bars: list[float]
+    found: TreeValues, places: PrizeLimits, tree: IntArray, rank: FloatArray, bars: list[float]
 ) -> tuple[TreeValues, list[float]]:
     """The chance that a place is left for each tree at its own ranks.
 
@@ -161,7 +161,7 @@ class _Pairing(NamedTuple):
 
 
 def taken_places(
-    tree: IntArray, tail: FloatArray, places: Places, *, ask: bool
+    tree: IntArray, tail: FloatArray, places: PrizeLimits, *, ask: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Go down events: at event e the chance of tree ``tree[e]`` rises to ``tail[e]``.
 
@@ -219,7 +219,7 @@ def _before(tree: IntArray, tail: FloatArray) -> FloatArray:
     return before
 
 
-def _until_taken(tree: IntArray, tail: FloatArray, places: Places) -> int:
+def _until_taken(tree: IntArray, tail: FloatArray, places: PrizeLimits) -> int:
     """After how many events all places are taken, but for a negligible chance.
 
     P(N < K) is at most s^(1 - K) E s^N, for any share s below one.

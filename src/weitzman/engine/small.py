@@ -33,13 +33,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, depths
 from .._common.law import Law
 from .._kernels.jit import compiles_always
 from ..forest.model import Forest
 from ..forest.pools import runs
 from .indices import Policy
-from .prizes import Places, TreeValues, best_several, places_left, tied_copies
+from .prizes import PrizeLimits, TreeValues, best_several, places_left, tied_copies
 from .weights import Weights, endless_value, groups_of, mean_cost, takes_several
 
 # Steps of work up to which a problem is solved here: about half a second.
@@ -84,13 +84,9 @@ def work_of(f: Forest) -> float:
 
 def levels_of(f: Forest) -> list[IntArray]:
     """The boxes at each depth."""
-    levels, depth = [f.roots], np.zeros(len(f), np.int64)
-    depth[f.parent >= 0] = 1
-    up = f.parent
-    while (up >= 0).any():
-        up = np.where(up >= 0, f.parent[up], -1)
-        depth += up >= 0
-    return [np.flatnonzero(depth == d) for d in range(int(depth.max()) + 1)] if len(f) else levels
+    depth = depths(f.parent)
+    by = np.argsort(depth, kind="stable")
+    return np.split(by, np.flatnonzero(np.diff(depth[by])) + 1)
 
 
 def recursion(f: Forest) -> Recursion:
@@ -141,8 +137,8 @@ def value_of(f: Forest, found: Recursion) -> float:
     return float(law.with_fallback(x0)[0])
 
 
-def _places(f: Forest) -> Places:
-    return Places.of(f, f.count[f.roots], groups_of(f).of[f.roots])
+def _places(f: Forest) -> PrizeLimits:
+    return PrizeLimits.of(f, f.count[f.roots], groups_of(f).of[f.roots])
 
 
 def _box(f: Forest, w: Weights, v: int, children: list[Law]) -> tuple[Law, FloatArray]:
