@@ -259,7 +259,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         return trial
 
     def _best_fresh(self) -> Trial:
-        """Of the trials that can be started, the first of highest index."""
+        """Of the trials that can be started, the first with the highest index."""
         index = self.race.model.start_indices([_settings(trial) for trial in self._fresh])
         return self._fresh[int(index.argmax())]
 
