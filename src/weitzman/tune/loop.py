@@ -272,7 +272,7 @@ class Loop:
                 f"`past` to bring it back, so it is given up, with others like it. Let `start` "
                 f'take `past`, or say on_missing_checkpoint="replay" to train such runs again.',
                 UserWarning,
-                stacklevel=5,
+                stacklevel=8,
             )
         self._over(run, "lost", "it was not in memory and `start` cannot bring it back")
 

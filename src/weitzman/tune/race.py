@@ -405,7 +405,9 @@ class Race:
         seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
         there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
         low, high = float(there.min()), float(there.max())
-        if not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low):
+        far = not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low)
+        inside = [low <= x <= high for x in (score, 100 * score, score / 100)]
+        if far or (inside[1:] != [False, False] and not inside[0]):  # fractions beside percent
             warnings.warn(
                 f"the first score of this search is {score:.4g}, but those of the log go from "
                 f"{low:.4g} to {high:.4g}. Are both in the same unit?",
@@ -601,7 +603,7 @@ class Race:
         if isinstance(self.model, FirstRuns) and self.model.over and not top[1] > self.best:
             return f"{what}: {self.model.reason}."
         (kind, *which), index = top
-        move = f"going on with run {which[0]}" if kind == _RUN else "starting another run"
+        move = f"continuing run {which[0]}" if kind == _RUN else "starting another run"
         if index > self.best:
             return f"{what}: {move} is still worth its cost."
         best = self.best / self._point
