@@ -230,12 +230,11 @@ class Loop:
                     continue
                 if run is not None:  # None: another process has started this candidate
                     return run, move.until, True
-            elif not (
-                self._brings_back or move.run in self._live or not self.race.runs[move.run].steps
-            ):
+            elif self.store.take(move.run, move.until):  # also to say that it is lost
+                in_memory = move.run in self._live or not self.race.runs[move.run].steps
+                if in_memory or self._brings_back:
+                    return move.run, move.until, False
                 self._lose(move.run)
-            elif self.store.take(move.run, move.until):
-                return move.run, move.until, False
         return None
 
     def _free_memory(self) -> None:
