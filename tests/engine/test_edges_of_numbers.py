@@ -175,7 +175,9 @@ def test_counts_that_floats_cannot_hold_are_refused(tmp_path: Any) -> None:
     for cell in ("9007199254740992", "9007199254740993", "1e16"):
         text = f"box,state,reward,probability,cost,count\nA,a,1,1,0,{cell}\n"
         (tmp_path / "x.csv").write_text(text)
-        with pytest.raises((InvalidForest, InvalidFile), match="a count must be a whole number of at most 90071992"):
+        with pytest.raises(
+            (InvalidForest, InvalidFile), match="a count must be a whole number of at most 90071992"
+        ):
             weitzman.load(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_text(text.replace("1e16", "9007199254740991"))
     assert weitzman.load(tmp_path / "x.csv").boxes == 2**53 - 1
