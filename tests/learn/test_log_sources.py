@@ -161,7 +161,7 @@ def test_a_pandas_table_and_back(tmp_path):
     written = Curves.read(tmp_path / "export.csv")
     assert written.settings == ({"rate": 0.1}, {})
     assert (curves + written).runs == curves.runs
-    loss = replace(curves, runs=("007", "1"), kind=("None", ""), minimize=True)
+    loss = replace(curves, runs=("007", "1"), kind=("k", ""), minimize=True)
     loss.to_pandas().to_csv(tmp_path / "loss.csv")  # texts stay as they are
     back = Curves.read(tmp_path / "loss.csv")
     assert (back.runs, back.kind, back.minimize) == (loss.runs, loss.kind, True)
