@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._kernels import ceilings, structure
+from ..forest.columns import Pool, runs
 from ..forest.model import Forest
-from ..forest.pools import Pool, runs
 from ..forest.rules import MAX_AMOUNT
 
 _ROUNDS = 10_000  # at most: every round ends with valid bounds

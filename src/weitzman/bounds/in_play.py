@@ -19,8 +19,8 @@ from .._common.arrays import FloatArray, IntArray
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidForest
+from ..forest.columns import Pool, stack_pool, take_pools
 from ..forest.model import Forest
-from ..forest.pools import Pool, stack_pool, take_pools
 from .bracket import Bracket, span
 from .index_bounds import StandIn
 from .lazy_tree import LazyTree

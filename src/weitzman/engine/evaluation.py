@@ -22,8 +22,8 @@ from .._kernels.blocks import TOP, distribution, new_heap
 from .._kernels.jit import compiles_always, large_work
 from .._kernels.structure import schedule
 from ..chains.following import Following
+from ..forest.columns import runs
 from ..forest.model import Forest
-from ..forest.pools import runs
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy

@@ -38,9 +38,9 @@ import numpy.typing as npt
 from .._common.arrays import IntArray
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile, InvalidForest
+from ..forest.columns import Pool, concat_pools, starts
 from ..forest.fields import Field, said
 from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
-from ..forest.pools import Pool, concat_pools, starts
 from .documents import Path, explained, fields, parse, read_settings, shown, whole, wrong
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"

@@ -22,14 +22,7 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidFile
 from ..forest.columns import label, no_reward
 from ..forest.fields import Field, said
-from ..forest.forms import (
-    MAX_DENSE,
-    BoxOutcomes,
-    Source,
-    WrittenBox,
-    assembled,
-    read_outcomes,
-)
+from ..forest.forms import MAX_DENSE, BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
 from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
 from .documents import (
     array,

@@ -10,9 +10,8 @@ import numpy as np
 from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidForest
-from ..forest.columns import short
+from ..forest.columns import Pool, short
 from ..forest.model import BY_BOX, SETTINGS, Forest
-from ..forest.pools import Pool
 from .table_rows import forest_of_rows
 from .written_tables import written_columns
 

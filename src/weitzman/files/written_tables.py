@@ -81,7 +81,12 @@ def settings_of(forest: Forest) -> list[list[Any]]:
         x = None if one.form != "setting" else one.given(forest)
         if x is not None and (forest.minimize or not one.always or x != one.default):
             none = isinstance(x, float) and not np.isfinite(x)
-            rows.append([one.headings[0], "none" if none else one.cell(x)])
+            rows.append(
+                [
+                    one.headings[0],
+                    "none" if none else one.shown(x) if one.type is dict else one.plain(x),
+                ]
+            )
     return rows
 
 

@@ -23,8 +23,8 @@ from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidArgument
+from ..forest.columns import Pool
 from ..forest.model import Forest
-from ..forest.pools import Pool
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought

@@ -17,8 +17,8 @@ from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidArgument
+from ..forest.columns import Pool
 from ..forest.model import Forest
-from ..forest.pools import Pool
 from ..learn.curves import Curves
 from ..learn.first_runs import FirstRuns
 from ..learn.run_model import Shown

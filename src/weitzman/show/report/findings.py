@@ -18,8 +18,8 @@ from ...engine.solution import Solution, mean_cost
 from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument, InvalidForest
+from ...forest.columns import Pool
 from ...forest.model import Forest
-from ...forest.pools import Pool
 from ...policy.frontier import Box
 from ...policy.payoff_laws import exact_payoffs, state_called
 from ...policy.search import Search
