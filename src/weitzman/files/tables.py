@@ -318,7 +318,7 @@ class _Table:
         cells, spreads = self.columns[column], list[Spread | None]()
         ends = [self.columns.pop(f"{column} {end}", [None] * len(cells)) for end in _ENDS]
         for i, (x, low, high, given) in enumerate(zip(cells, *ends, strict=True)):
-            if isinstance(x, Spread) and not (column == "reward" and x.distribution is not None):
+            if isinstance(x, Spread) and not (column == "reward" and x.family):
                 spreads.append(x)
                 cells[i] = x.base
                 continue
