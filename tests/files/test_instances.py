@@ -23,6 +23,7 @@ from random_files import columns, content, forests
 
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
+from weitzman.files import documents
 from weitzman.files import instances as io
 from weitzman.files.binary import MAGIC
 from weitzman.forest.builder import Builder
@@ -311,7 +312,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document({**C, "cost": -1}), "costs must be finite and not negative", True),
     (document({**C, "cost": [[1, 2], [3]]}), r"cost\[1\] must be a list of 2 numbers", False),
     (document({**C, "cost": [1, [2]]}), r"cost\[1\] must be a number, but it is a list of 1", True),
-    (document({**C, "cost": [1, 2, 3]}), "a cost of shape", False),
+    (document({**C, "cost": [1, 2, 3]}), "or one for all of them, but it has shape", False),
     (document({**C, "cost": {"0": 1, "7": 2}}), "each own state, but '7' is none", False),
     (document({**C, "cost": {"0": 1}}), "each own state that can occur, but '1' has none", False),
     (document({**C, "cost": {"0": 1, "1": "x"}}), "cost of '1' must be a number", True),
@@ -482,7 +483,7 @@ def test_gzip_damage(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_text_that_unpacks_to_too_much(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(io, "MAX_BYTES", 5_000_000)
+    monkeypatch.setattr(documents, "MAX_BYTES", 5_000_000)
     text = b" " * 6_000_000
     path = tmp_path / f"x{suffix}"
     path.write_bytes(gzip.compress(text) if suffix == ".json.gz" else text)

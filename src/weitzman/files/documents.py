@@ -5,13 +5,15 @@ Each check returns what it was given, or says what is wrong and where.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,11 +28,10 @@ from ..forest.rules import closest
 
 Path = str | os.PathLike[str]
 
+MAX_BYTES = 2**29  # of a text, once unpacked: its objects take ten times as much memory
+_CHUNK = 2**20
 _SHOWN = 40  # characters of a wrong value shown in a message
 _NUMBER = {int, float}  # exactly these: a bool is not a number
-# Names that are looked through for one that was perhaps meant, and the characters of such a name:
-# comparing takes the square of its length.
-_SUGGESTIONS, _LONGEST = 1000, 64
 
 
 @contextmanager
@@ -56,14 +57,25 @@ def packed_limit(size: int) -> int:
     return 2**24 + 24 * size
 
 
-def read_document(path: str, most: int) -> Any:
-    """The JSON document in a file of at most ``most`` bytes."""
-    status = os.stat(path)
-    check_regular(status)
-    if status.st_size > most:
-        raise InvalidFile(f"the file must have at most {most} bytes, but it has more.")
-    with open(path, "rb") as file:
-        return parse(file.read())
+def unpacked(path: str) -> bytes:
+    """The bytes of a text, unpacked if its name ends in .gz; a small file may unpack to much."""
+    check_regular(status := os.stat(path))
+    packed, most = path.lower().endswith(".gz"), MAX_BYTES
+    most = min(most, packed_limit(status.st_size)) if packed else most
+    chunks, size = list[bytes](), 0
+    try:
+        with gzip.open(path) if packed else open(path, "rb") as file:
+            while size <= most and (chunk := file.read(_CHUNK)):
+                chunks.append(chunk)
+                size += len(chunk)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
+    if size > most:
+        raise InvalidFile(
+            f"the text must have at most {most:,} bytes once unpacked, but it has more. Write "
+            f"large instances as .wz."
+        )
+    return b"".join(chunks)
 
 
 # -- text --------------------------------------------------------------------------------------
@@ -159,8 +171,7 @@ def fields(x: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
 
 def like(wanted: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the name that was perhaps meant."""
-    few = [name for name in islice(known, _SUGGESTIONS) if len(name) <= _LONGEST]
-    close = closest(wanted[:_LONGEST], few)
+    close = closest(wanted, known)
     return "." if close is None else f"; did you mean {shown(close)}?"
 
 

@@ -1,51 +1,39 @@
-"""Instance files.
+"""The registry of file formats: ``load`` and ``save``.
 
-``.json`` and ``.json.gz`` hold the format ``weitzman/1``, for people and programs: :func:`schema`
-describes it. ``.wz`` holds the same as raw columns, for millions of boxes. Reading never runs code
-from a file and never takes much more memory than its size implies; writing replaces a file in one
-step or leaves it as it was.
+Reading never runs code from a file and never takes much more memory than its size implies; writing
+replaces a file in one step or leaves it as it was.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import IO, BinaryIO, NamedTuple, cast
 
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile
 from ..forest.model import Forest
 from . import binary, json_format
-from .documents import Path, explained, packed_limit, parse
+from .documents import Path, explained, parse, unpacked
 from .json_format import schema as schema
 from .ranges import Ranges
-from .sheets import SUFFIXES, WORKBOOK, is_table
-from .tables import AS_WRITTEN, TableOptions, TableReading, save_table, table_reading
-
-MAX_BYTES = 2**29
-"""The longest JSON text that is read, once unpacked: its objects take ten times as much memory."""
-
-_CHUNK = 2**20
+from .sheets import READ_ONLY, SUFFIXES, WORKBOOK, is_table
+from .tables import AS_WRITTEN, TableOptions, TableReading, table_reading
+from .written_tables import write_forest
 
 
 def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     """Read a forest from a ``.json``, ``.json.gz`` or ``.wz`` file, or from a table.
 
-    Tables (``.csv``, ``.tsv``, ``.xlsx``) have the columns of
-    :func:`~weitzman.files.from_pandas`. The rows above the columns may give the outside option,
-    the objective and the unit.
-
     Parameters
     ----------
     path : str or path
+        A table (``.csv``, ``.tsv``, packed or not, ``.xlsx``, ``.xlsm``, ``.ods``) has the columns
+        of :func:`~weitzman.files.from_pandas`, and perhaps settings in the rows above them.
     options : TableOptions
-        For a table: what the table does not say itself.
-
-    Returns
-    -------
-    Forest
+        What a table does not say itself.
 
     Raises
     ------
@@ -57,28 +45,17 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     """
     name = os.fspath(path)
     if is_table(name):  # which explains its errors itself
-        return format_of(name).read(name, options)
+        return table_reading(name, options).forest
     with explained(name, "read"):
         one = format_of(name)
         check_regular(os.stat(name))
-        return one.read(name, options)
+        return one.read(name)
 
 
 def read_table(path: Path, options: TableOptions = AS_WRITTEN) -> TableReading:
-    """Read a table with all that it says besides the problem.
+    """Read a table with all that it says besides the problem; see :class:`TableReading`.
 
-    Parameters
-    ----------
-    path : str or path
-        A table; any other file that :func:`load` reads has neither ranges nor lines.
-    options : TableOptions
-        What the table does not say itself.
-
-    Returns
-    -------
-    TableReading
-        ``lines`` say for people which columns were read as what, which were not read, and what
-        unit, outside option and rate were understood.
+    Any other file that :func:`load` reads has neither ranges nor lines.
     """
     name = os.fspath(path)
     return table_reading(name, options) if is_table(name) else TableReading(load(name))
@@ -93,11 +70,6 @@ def save(forest: Forest, path: Path) -> None:
     """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file, or as a table.
 
     The file appears complete or not at all: if writing fails, what was there stays.
-
-    Parameters
-    ----------
-    forest : Forest
-    path : str or path
 
     Raises
     ------
@@ -115,11 +87,12 @@ def save(forest: Forest, path: Path) -> None:
     Forest(1 described box, 1 with copies, 1 root, 1 law, outside 0)
     """
     name = os.fspath(path)
-    if is_table(name):  # which explains its errors itself
-        format_of(name).write(forest, name)
-        return
     with explained(name, "written"):
-        format_of(name).write(forest, name)
+        one = format_of(name)
+        if one.write is None:
+            raise InvalidFile("tables of this kind are only read. Write .xlsx or .csv.")
+        with replacing(name) as file:
+            one.write(forest, file)
 
 
 class Format(NamedTuple):
@@ -127,8 +100,8 @@ class Format(NamedTuple):
 
     suffix: str
     magic: bytes  # with which files begin; none for plain text
-    read: Callable[[str, TableOptions], Forest]
-    write: Callable[[Forest, str], None]
+    read: Callable[[str], Forest]
+    write: Callable[[Forest, BinaryIO], None] | None  # None: only read
 
 
 def format_of(path: Path) -> Format:
@@ -152,37 +125,16 @@ def suffix_of(data: bytes) -> str:
     return next(found, ".json" if text in (b"{", b"[", b"") else ".csv")
 
 
-def _written(write: Callable[[Forest, BinaryIO], None]) -> Callable[[Forest, str], None]:
-    def whole(forest: Forest, name: str) -> None:
-        with replacing(name) as file:
-            write(forest, file)
-
-    return whole
+def _read_binary(name: str) -> Forest:
+    with open(name, "rb") as file:
+        return binary.read(file)
 
 
-def _opened(read: Callable[[BinaryIO], Forest]) -> Callable[[str, TableOptions], Forest]:
-    def whole(name: str, _: TableOptions) -> Forest:
-        with open(name, "rb") as file:
-            return read(file)
-
-    return whole
+def _read_json(name: str) -> Forest:
+    return json_format.forest(parse(unpacked(name)))
 
 
-def _read_json(file: IO[bytes]) -> Forest:
-    return json_format.forest(parse(_bounded(file, MAX_BYTES)))
-
-
-def _read_gzip(file: IO[bytes]) -> Forest:
-    most = min(MAX_BYTES, packed_limit(os.fstat(file.fileno()).st_size))
-    try:
-        with gzip.GzipFile(fileobj=file) as packed:
-            data = _bounded(cast(IO[bytes], packed), most)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    return json_format.forest(parse(data))
-
-
-def _write_json(forest: Forest, file: BinaryIO) -> None:
+def _write_json(forest: Forest, file: IO[bytes]) -> None:
     for piece in json_format.pieces(forest):
         file.write(piece.encode())
 
@@ -190,36 +142,19 @@ def _write_json(forest: Forest, file: BinaryIO) -> None:
 def _write_gzip(forest: Forest, file: BinaryIO) -> None:
     # no name and no date: equal forests give equal files
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        for piece in json_format.pieces(forest):
-            packed.write(piece.encode())
+        _write_json(forest, cast(IO[bytes], packed))
 
 
-def _bounded(file: IO[bytes], most: int) -> bytes:
-    """All bytes of a file, unless they are too many: a small file may unpack to a huge one."""
-    chunks, size = [], 0
-    while chunk := file.read(_CHUNK):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > most:
-            raise InvalidFile(
-                f"the text must have at most {most:,} bytes once unpacked, but it has more. "
-                f"Write large instances as .wz."
-            )
-    return b"".join(chunks)
-
-
-def _table(suffix: str, magic: bytes = b"") -> Format:
-    def read(name: str, options: TableOptions) -> Forest:
-        return table_reading(name, options).forest
-
-    return Format(suffix, magic, read, save_table)
+def _table(suffix: str) -> Format:
+    write = None if suffix in READ_ONLY else partial(write_forest, suffix=suffix)
+    magic = b"PK\x03\x04" if suffix == WORKBOOK else b""
+    return Format(suffix, magic, lambda name: table_reading(name).forest, write)
 
 
 FORMATS = (
-    Format(".json", b"", _opened(_read_json), _written(_write_json)),
-    Format(".json.gz", b"\x1f\x8b", _opened(_read_gzip), _written(_write_gzip)),
-    Format(".wz", binary.MAGIC, _opened(binary.read), _written(binary.write)),
-    _table(WORKBOOK, b"PK\x03\x04"),
-    *(_table(suffix) for suffix in SUFFIXES if suffix != WORKBOOK),
+    Format(".json", b"", _read_json, _write_json),
+    Format(".json.gz", b"\x1f\x8b", _read_json, _write_gzip),
+    Format(".wz", binary.MAGIC, _read_binary, binary.write),
+    *map(_table, SUFFIXES),
 )
 """All file formats of problems; of those that begin alike, the first is meant."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import csv
 import datetime
-import gzip
 import io
 import os
 import re
 import unicodedata
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -27,14 +25,14 @@ from .._common.disk import check_regular
 from .._common.numbers import plain_number, such
 from .._common.optional import need
 from ..errors import InvalidFile
-from .documents import packed_limit
+from .documents import packed_limit, unpacked
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
-SUFFIXES = (*TEXT, WORKBOOK, ".xlsm", ".ods")
+READ_ONLY = (".xlsm", ".ods")
+SUFFIXES = (WORKBOOK, *TEXT, *READ_ONLY)
 
 _SEPARATORS = ",;\t"
-_MOST = 2**29  # bytes of a text
 _LOOKED = 20  # rows that tell the separator
 _OWN_FORMATS = 164  # number formats from here on are those of the workbook itself
 _COLUMNS = 200  # of a sheet; further columns are not read
@@ -91,9 +89,9 @@ def is_table(name: str) -> bool:
 
 def sheets(path: str) -> list[Sheet]:
     """The sheets of a file; a text has one."""
-    check_regular(os.stat(path))
     if path.lower().endswith(TEXT):
         return [Sheet("", list(text_rows(decoded(unpacked(path)))))]
+    check_regular(os.stat(path))
     _check_packed(path)
     read = _open_document if path.lower().endswith(".ods") else _workbook
     try:
@@ -125,27 +123,6 @@ def decoded(data: bytes) -> str:
             f"the text begins as {encoding.upper()}, but byte {error.start} does not fit. Save the "
             f"file again."
         ) from None
-
-
-def unpacked(path: str) -> bytes:
-    """The bytes of a text, unpacked if its name ends in .gz."""
-    if not path.lower().endswith(".gz"):
-        if os.path.getsize(path) > _MOST:
-            raise InvalidFile(f"a table must have at most {_MOST:,} bytes, but it has more.")
-        with open(path, "rb") as file:
-            return file.read()
-    most = packed_limit(os.path.getsize(path))
-    try:
-        with gzip.open(path, "rb") as packed:
-            data = packed.read(most + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    if len(data) > most:
-        raise InvalidFile(
-            f"a packed table of this size must have at most {most:,} bytes once unpacked, but it "
-            f"has more. Unpack it."
-        )
-    return data
 
 
 def text_rows(text: str) -> Iterator[SheetRow]:

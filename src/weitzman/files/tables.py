@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .._common.disk import replacing
 from .._common.numbers import (
     PER_YEAR,
     PERIODS,
@@ -41,7 +40,7 @@ from .headings import NUMBERS, PER_BOX, TEST, Heading, Said, heading, yes_or_no
 from .ranges import RANGED, Range, Ranges, Spread, typed_parts, typed_spread
 from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import forest_of_rows
-from .written_tables import TOTALS, write_forest
+from .written_tables import TOTALS
 
 _MONEY = ("reward", "cost")  # and the settings outside and risk_tolerance
 _ENDS = ("low", "high", "range")
@@ -111,15 +110,6 @@ def table_reading(path: str, options: TableOptions = AS_WRITTEN) -> TableReading
     """Read a table with all that it says."""
     with explained(path, "read"):
         return _Table(heading(sheets(path), options.sheet), options).reading()
-
-
-def save_table(forest: Forest, path: str) -> None:
-    """Write a forest as a table, with settings above the heading where they are not the default."""
-    with explained(path, "written"):
-        if path.lower().endswith(".ods") or path.lower().endswith(".xlsm"):
-            raise InvalidFile("tables of this kind are only read. Write .xlsx or .csv.")
-        with replacing(path) as file:
-            write_forest(forest, file, path)
 
 
 class _Table:

@@ -113,9 +113,8 @@ def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
     return [names[i] for i in at.tolist()]
 
 
-def check_writable(forest: Forest, path: str) -> None:
+def check_writable(forest: Forest, workbook: bool) -> None:
     """Reject what a table of this kind could not give back as it was."""
-    workbook = not path.lower().endswith(TEXT)
     names = forest.names or ()
     states = [name for each in forest.state_names for name in each or ()]
     optional = filter(None, dict.fromkeys((forest.unit, *(forest.groups or ()))))
@@ -277,32 +276,30 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
             cell._value = repr(x)  # openpyxl would write 16 digits; data_type stays that of numbers
 
 
-def write_forest(forest: Forest, file: BinaryIO, path: str) -> None:
+def write_forest(forest: Forest, file: BinaryIO, suffix: str) -> None:
     """Write a forest as a table, with settings above the heading where they are not the default."""
-    check_writable(forest, path)
-    if not path.lower().endswith(TEXT):
+    workbook = suffix not in TEXT
+    check_writable(forest, workbook)
+    if workbook:
         _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
     columns = written_columns(forest)
-    if path.lower().endswith(TEXT):
-        _write_text([*settings_of(forest), list(columns), *zip(*columns.values(), strict=True)],
-                    file, path)  # fmt: skip
+    if not workbook:
+        rows = chain(settings_of(forest), [list(columns)], zip(*columns.values(), strict=True))
+        _write_text(rows, file, suffix)
         return
     formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
     formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
     write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
 
 
-def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, path: str) -> None:
+def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, suffix: str) -> None:
     """Rows of a text; spreadsheets take nothing in it for a formula."""
-    text, name = io.StringIO(newline=""), path.lower().removesuffix(".gz")
-    mark = "\t" if name.endswith(".tsv") else ","
+    text, mark = io.StringIO(newline=""), "\t" if ".tsv" in suffix else ","
     csv.writer(text, delimiter=mark, lineterminator="\n").writerows(
         [marked(x) if isinstance(x, str) and x else x for x in row] for row in rows
     )
-    data = text.getvalue().encode()
-    if name != path.lower():  # no date: equal forests give equal files
-        data = gzip.compress(data, mtime=0)
-    file.write(data)
+    data = text.getvalue().encode()  # no date: equal forests give equal files
+    file.write(gzip.compress(data, mtime=0) if suffix.endswith(".gz") else data)
 
 
 def write_template(path: str) -> None:
@@ -310,7 +307,7 @@ def write_template(path: str) -> None:
     rows, notes = (_template_rows(name) for name in ("template.csv", "template_notes.csv"))
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(TEXT):
-            _write_text(rows, file, path)
+            _write_text(rows, file, path.lower()[-4:])
             return
         head = rows.index(list(_HEAD))
         boxes, about = ({str(c[0]): list(c[1:]) for c in zip(*rows_, strict=True)}

@@ -200,6 +200,7 @@ class WrittenBox:
     source: Source
     outcomes: BoxOutcomes
     fields: Mapping[str, Any]
+    parent: str | None = None
 
     def below(self, above: BoxOutcomes, endless: bool) -> BoxOutcomes:
         """The outcomes, closed after states of the parent that they leave out."""

@@ -128,7 +128,7 @@ def _check_size(f: Forest) -> None:
         if isinstance(pool, Pool):
             rule = f"`{field.pointer}` must point into its pool of {len(pool)}"
             bad = (column < 0) | (column >= len(pool))
-            _check_boxes(f, bad, rule, [f"has {x}" for x in column[bad][:1]].__getitem__)
+            _check_boxes(f, bad, rule, lambda v: f"has {column[v]}")  # noqa: B023
 
 
 def _check_names(f: Forest) -> None:

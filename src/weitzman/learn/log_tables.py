@@ -21,7 +21,7 @@ from .._common.log_names import usual
 from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidArgument, InvalidFile
-from ..files.sheets import unpacked
+from ..files.documents import unpacked
 from .features import Config, flat
 
 Blank = Literal["diverged", "skipped"]
