@@ -418,7 +418,7 @@ def test_keras_csv_logs(tmp_path):
     assert rows_of(curves, "a") == [(1, 0.2, 1), (2, 0.4, 1)]
     assert rows_of(curves, "b")[0] == (1, 0.25, 1)
     assert np.isnan(curves.score[-1])  # it has diverged
-    with pytest.raises(InvalidFile, match=r"a\.csv: there is no column 'loss'"):
+    with pytest.raises(InvalidFile, match=r"a\.csv: the table has no column 'loss'"):
         Curves.from_keras(tmp_path, "loss")
     with pytest.raises(InvalidFile, match="no such file"):
         Curves.from_keras(tmp_path / "none", "loss")

@@ -385,10 +385,10 @@ def test_a_box_given_back_is_handed_out_again() -> None:
     assert search.pending == ["b1"]
     assert search.available(2) == [("b0", 4.0), ("b2", 2.0)]
     assert search.ask(2) == ["b1", "b0"]
-    with pytest.raises(InvalidAnswer, match="'b3' cannot be given back: it is not handed out"):
+    with pytest.raises(InvalidAnswer, match="'b3' cannot be released: it is not handed out"):
         search.release("b3")
     search.tell("b1", 0)
-    with pytest.raises(InvalidAnswer, match="'b1' cannot be given back: its answer is known"):
+    with pytest.raises(InvalidAnswer, match="'b1' cannot be released: its answer is known"):
         search.release("b1")
 
 

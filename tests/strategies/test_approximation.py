@@ -21,7 +21,7 @@ from test_comparison import HALF, close, flipped
 from weitzman import Forest, evaluate, line, solve
 from weitzman.errors import InvalidArgument
 from weitzman.forest import expand
-from weitzman.strategies.approximation import approximate
+from weitzman.strategies import approximate
 from weitzman.strategies.fixed_orders import value_of_order
 from weitzman.strategies.fixed_sets import (
     SetValues,

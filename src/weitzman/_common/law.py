@@ -130,10 +130,13 @@ class Law:
         # minus infinity has no excess: a point in its place, so that no sum overflows
         there = np.where(at == -np.inf, self.points[0], at)
         found = np.where(at == -np.inf, at, there + self.excess(there))
-        # below all points x plays no part unless W may be nothing; adding it would cost digits
-        sure = (self.nothing() == 0.0)[..., None] if np.ndim(x) else self.nothing() == 0.0
-        low = self.points[0]
-        lowest = low + self.excesses()[..., :1] if np.ndim(x) else low + self.excesses()[..., 0]
+        # up to what W reaches for certain x plays no part; adding it, or steps of what is capped far
+        # below, would cost digits
+        j = np.maximum((self.tails >= 1.0).sum(axis=-1) - 1, 0)
+        low, sure = self.points[j], self.nothing() == 0.0
+        lowest = low + np.take_along_axis(self.excesses(), j[..., None], axis=-1)[..., 0]
+        if np.ndim(x):
+            low, sure, lowest = low[..., None], sure[..., None], lowest[..., None]
         return np.where(sure & (at <= low), lowest, found)
 
     def mean(self) -> FloatArray:

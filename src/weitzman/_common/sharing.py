@@ -10,7 +10,7 @@ An executor is anything with ``submit`` that returns futures as in PEP 3148: a p
   one machine read it from one file, and threads share it anyway.
 * A piece whose worker dies is submitted again. A piece that no worker finishes is done in this
   process, so the work always ends. Pieces are plain functions of their arguments: the result is the
-  same to the last bit, wherever and however often they run.
+  same, bitwise, wherever and however often they run.
 * An error that the work itself raises is raised here, without another try.
 """
 

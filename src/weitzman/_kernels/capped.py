@@ -350,7 +350,7 @@ def sweep(
     """Carry out the operations ``order`` in turn; returns the heap, which may have moved.
 
     The value of an operation is the block at ``loc``. An operand with ``loc < 0`` lies in
-    ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is given back after its last
+    ``shared`` at ``-1 - loc``; all others in ``heap``, where a block is freed after its last
     use. A raised flag ``stop`` ends it early.
     """
     # pointers in place of arrays: those would be counted at every step

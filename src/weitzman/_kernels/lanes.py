@@ -146,7 +146,7 @@ def pointer(_typing: Any, array: Any, i: Any) -> Any:
 
 @intrinsic
 def keep(_typing: Any, array: Any) -> Any:
-    """Nothing, but what is used here has not been given back before."""
+    """Nothing, but what is used here has not been freed before."""
     return types.void(array), lambda context, _builder, _sig, _args: context.get_dummy_value()
 
 

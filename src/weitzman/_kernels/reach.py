@@ -559,6 +559,6 @@ def retrace(
                     seen_n[ops[op, side]] = 0
         elif ops[op, KIND] == BOX:
             heap = _back_box(op, route, found, operands, heap, state)
-        elif ops[op, KIND] != GIVEN:  # from what is given the caller goes on
+        elif ops[op, KIND] != GIVEN:  # from what is given the caller continues
             heap = _back_join(op, route, found, operands, heap, state)
     return heap

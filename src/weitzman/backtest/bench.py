@@ -13,7 +13,7 @@ import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..learn.curves import Curves
-from ..learn.features import Config, Encoder
+from ..learn.log_tables import Config, Encoder
 
 _DECADES = 100.0  # a scale is logarithmic if the ratio of its ends is at least this
 

@@ -279,7 +279,7 @@ def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
 def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterator[None]:
     """Percentile stopping, the rule of Ax: run after run, dropped if among the worst.
 
-    At rows 1, 2, 4, ... from row ``first`` on, once ``finished`` runs have ended, a run goes on
+    At rows 1, 2, 4, ... from row ``first`` on, once ``finished`` runs have ended, a run continues
     only if its score is at least the ``share`` percentile of all scores at that row, its own
     included. Yields after each run.
     """

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray
 from .._common.optional import need
-from ..learn.features import Config
+from ..learn.log_tables import Config
 from .bench import Bench, PoolSpace, Table
 from .methods import Documented, Log, Method, Rule, Tuned
 

@@ -98,7 +98,7 @@ class IndexPolicy:
         The model of the curves of a log at a price.
     name : str
     refit : bool
-        Also learn from the runs of the search while it goes on.
+        Also learn from the runs of the search while it continues.
     """
 
     fit: Callable[[Curves, float], RunModel]

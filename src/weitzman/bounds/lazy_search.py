@@ -42,7 +42,7 @@ class _Found(NamedTuple):
 class LazySearch:
     """A search through a lazy forest, one box at a time; the forest is expanded as answers come in.
 
-    Decisions depend on the answers alone, so a search resumed from its journal goes on as if it had
+    Decisions depend on the answers alone, so a search resumed from its journal continues as if it
     never stopped.
 
     Parameters
@@ -121,7 +121,7 @@ class LazySearch:
     # -- asking and telling --------------------------------------------------------------------
 
     def ask(self) -> Box | None:
-        """The box to open next; None: stop. The same box until it is told or given back."""
+        """The box to open next; None: stop. The same box until you call ``tell`` or ``release``."""
         if pending := self._search.pending:
             return pending[0]
         self._catch_up()

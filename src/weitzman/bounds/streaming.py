@@ -67,7 +67,7 @@ def solve_file(
         Certified error of the value, as a share of the range of the rewards.
     part : int
         Approximate number of boxes to read at a time. A tree that is more than ten times as large
-        is refused.
+        is rejected.
     indices : str or path, optional
         Write the index of each root to this ``.npy`` file, by box; NaN for all other boxes.
     threads : int, optional
@@ -75,7 +75,7 @@ def solve_file(
     executor : optional
         Workers to share the parts, as in :func:`~weitzman.solve`. Each worker reads its parts from
         the file, which must have the same path on all machines; nothing else is sent. The result
-        does not depend on it, to the last bit.
+        is bitwise identical to the one without.
     progress : callable, optional
         Called with (parts done, parts in all).
 

@@ -1,6 +1,6 @@
 r"""Endless lines: every box follows the one before by the same law, at the same cost.
 
-With :math:`\kappa_s` the capped value of the line that goes on after state s, all of them solve
+With :math:`\kappa_s` the capped value of the line that continues after state s, all of them solve
 
 .. math::
 

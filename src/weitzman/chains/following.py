@@ -1,16 +1,16 @@
 r"""An endless line under any indices, optimal or not: its value, and where the search stops.
 
-To a searcher who goes on after state s while the best so far is below :math:`\sigma(s)`, the line
+To a searcher who continues after state s while the best so far is below :math:`\sigma(s)`, the line
 is worth the capped values :math:`\kappa_s = \min(W_s, \sigma(s))`,
 :math:`W_s = \max(r(Y), \kappa_Y)`. For a level x let S be the states with
-:math:`r < x \le \sigma`: a searcher who holds a little less than x goes on from these states with
+:math:`r < x \le \sigma`: a searcher who holds a little less than x continues from these states with
 nothing better. Every question about level x is then a linear equation on S,
 
 .. math:: P(\kappa_s \ge x)
           = \sum_{y:\ r(y) \ge x} P(s, y) + \sum_{y \in S} P(s, y)\,P(\kappa_y \ge x),
 
-and, with the law transposed, the same holds for how often the search goes on from each state. There
-are at most 2k different sets S. Levels are only compared, so ranks can replace them.
+and, with the law transposed, the same holds for how often the search continues from each state.
+There are at most 2k different sets S. Levels are only compared, so ranks can replace them.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Following:
         return np.minimum(out, 1.0)
 
     def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How often the search goes on from each state, and how often each state ends as the best.
+        """How often a search continues from each state, and how often each ends as the best.
 
         Parameters
         ----------
@@ -139,14 +139,14 @@ class Following:
         return left, best
 
     def _goes_on(self, j: int) -> BoolArray:
-        """States in which the policy goes on with a little less than level j in hand."""
+        """States in which the policy continues with a little less than level j in hand."""
         if j == len(self.levels):
             return np.zeros(len(self.index), bool)
         return np.asarray(self.index >= self.levels[j])
 
     def _groups(self, marks: FloatArray) -> list[tuple[int, int, int]]:
         """For each level, the marks at which holding that much is holding a little less than it."""
-        level: IntArray = np.searchsorted(self.levels, marks)  # an index is still gone on at
+        level: IntArray = np.searchsorted(self.levels, marks)  # an index is still continued at
         level += np.isin(marks, self.rewards)  # a reward is held already
         cuts = np.flatnonzero(np.diff(level, prepend=-1, append=-1))
         return [(int(level[lo]), int(lo), int(hi)) for lo, hi in pairwise(cuts)]

@@ -301,7 +301,7 @@ class _Retrace:
     ) -> FloatArray:
         """Retrace from operations whose G is given; the heap with what is left."""
         found = self.found
-        # blocks of the sizes in which they will be given back: powers of two
+        # blocks of the sizes in which they will be freed: powers of two
         room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
         heap, state = new_heap(1024 + sum(room.values()))
         for op, (x, rows) in start.items():

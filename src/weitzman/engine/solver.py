@@ -109,11 +109,11 @@ def solve(
         Leave out everything below the outside option. This is faster when much lies below, but an
         index below the outside option is then given as minus infinity (plus, when minimizing).
     threads : int, optional
-        All cores by default. The result does not depend on it, to the last bit.
+        All cores by default. Their number does not change the result (bitwise identical).
     executor : optional
         Workers to share the trees: a pool of ``concurrent.futures``, the ``get_executor()`` of a
         Dask client, a :class:`~weitzman.engine.RayExecutor`, anything with ``submit``. The result
-        does not depend on it, to the last bit.
+        is bitwise identical to the one without.
     progress : callable, optional
         Called now and then with (operations done, operations in all); with an executor, with parts
         of the forest.

@@ -85,7 +85,7 @@ def parse(data: bytes) -> Any:
     """The value written in ``data``, or `InvalidFile` with the rule that is broken and the place.
 
     Stricter than :func:`json.loads`: no key twice in an object, no NaN or Infinity. Text that is
-    nested too deeply, or a number with thousands of digits, is refused like any other error.
+    nested too deeply, or a number with thousands of digits, raises like any other error.
     """
     try:
         text = data.decode("utf-8-sig")

@@ -226,7 +226,7 @@ class EventLog:
                     return result
             finally:
                 _give_back(turn, first)
-        finally:  # an interrupt may have come where the turn was to be given back
+        finally:  # an interrupt may have come where the turn was to be released
             _give_back(turn, first)
 
     def news(self, db: sqlite3.Connection) -> Iterator[Entry]:

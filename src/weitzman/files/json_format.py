@@ -410,7 +410,7 @@ def _value(x: Any) -> str:
 
 
 def _numbers(x: FloatArray) -> str:
-    """Numbers that read back to the same bits; null for a reward that does not exist."""
+    """Numbers that read back bitwise identical; null for a reward that does not exist."""
     return _NO_REWARD.sub("null", _WHOLE.sub("", json.dumps(x.tolist())))
 
 

@@ -219,7 +219,7 @@ def line(
     rewards : one shared vector, or one per box
         By default those of the chain.
     length : int or inf, optional
-        Number of boxes of a line whose matrices are all the same. Infinity: the line goes on
+        Number of boxes of a line whose matrices are all the same. Infinity: the line continues
         without end, and two boxes describe it: the first one and the endless one.
     count : int
         Copies of the whole line.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +19,8 @@ from ..errors import InvalidArgument
 from ..policy.frontier import Offers
 from .capped_runs import shared_errors
 from .curves import Curves
-from .features import CURVE, Encoder, features, is_category
-from .ladder import Ladder, climb_all, usual_cost
-from .noise import noise_of
+from .ladder import CURVE, Ladder, ScoreNoise, climb_all, features, is_category, usual_cost
+from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
 from .resembling_runs import Trees, levels_of
 
@@ -49,7 +49,7 @@ class Diagnosis:
         The number of runs that the law of a logged run rests on, where it is smallest.
     noise : float
         The standard deviation of a score about the mean of re-evaluations, in points of score; NaN
-        if the curves are too short to tell. See :mod:`weitzman.learn.noise`.
+        if the curves are too short to tell..
     predicted, realized : arrays of float
         The payoff of searching one half of the log with a model of the other half, as the model
         predicts it and as it came out, in units of cost.
@@ -112,7 +112,9 @@ def diagnose(
         )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-    noise = noise_of(curves)
+    noise = np.nan
+    with suppress(InvalidArgument):
+        noise = ScoreNoise.of(curves).noise
     if model.noise is not None:  # the prize is a re-evaluation, here as in the search
         curves = model.noise.without(curves)
     every = climb_all(curves, model.rungs, model.encoder)
@@ -173,7 +175,7 @@ def knowledge(
     score lies in the interval of 90 %, if everything is known.
     """
     runs = ladder.select(np.flatnonzero(ladder.gone & (ladder.seen > r)))
-    final = runs.best[np.arange(len(runs)), runs.seen - 1]
+    final = runs.final
     level = levels_of(runs, usual_cost(runs))
     known, category = features(runs, r, level), is_category(encoder, r)
     curve = np.arange(known.shape[1]) < (CURVE if r else 0)

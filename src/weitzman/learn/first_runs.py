@@ -37,10 +37,9 @@ from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
-from .features import NO_SETTINGS, Config, Encoder
-from .resemblance import as_curves, ceiling_of, check_price, price_of
+from .log_tables import NO_SETTINGS, Config, Encoder
 from .resembling_runs import Trees
-from .run_model import RunModel, Shown
+from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, price_of
 
 RATE = 3.0  # times as much a run has paid at each level; of the runs there this many times fewer
 STARTS = 16  # runs that are started first
@@ -74,7 +73,7 @@ class OwnLevels:
     count : (n,) array of int
         How many levels each run has reached.
     between : (n,) array of bool
-        Whether a run has gone on since its last level.
+        Whether a run has continued since its last level.
     """
 
     best: FloatArray

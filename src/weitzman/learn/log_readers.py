@@ -1,4 +1,4 @@
-"""Logs of other libraries: each reader yields :class:`LoggedRun`, and :func:`as_table` joins them.
+"""Logs of other libraries: each reader yields :class:`LoggedRun`.
 
 Whatever a damaged log holds, the only errors are InvalidFile and InvalidArgument.
 """
@@ -9,17 +9,17 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray
 from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile, WeitzmanError
-from .features import Config, flat
-from .log_tables import LogColumns, columns_of, json_lines, read_log
+from ..errors import InvalidArgument, InvalidFile
+from .log_tables import Config, LogColumns, columns_of, flat, json_lines, read_log, reading
 
 RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
 COSTS = "weitzman:costs"  # of its steps, in their order
@@ -37,31 +37,16 @@ Trial = Any
 
 
 class LoggedRun(NamedTuple):
-    """One run as a library has logged it.
-
-    Attributes
-    ----------
-    name : str
-    steps, scores : sequences of equal length
-        In the order of the log. A score of NaN means that nothing was seen in that step.
-    costs : sequence, or None
-        What each row cost, or the time since the run started; None if not known.
-    settings : mapping
-    task : str
-    ended : bool or None
-        Whether the run came to its own end; None if not known.
-    names : collection of str
-        What the log of the run has scores of, for messages.
-    """
+    """One run as a library has logged it."""
 
     name: str
-    steps: Sequence[int] = ()
-    scores: Sequence[float] = ()
-    costs: Sequence[float] | None = None
+    steps: Sequence[int] = ()  # in the order of the log
+    scores: Sequence[float] = ()  # NaN where nothing was seen
+    costs: Sequence[float] | None = None  # of each row, or the time since the run started
     settings: Config = {}  # noqa: RUF012  a tuple's default is never changed
     task: str = ""
-    ended: bool | None = None
-    names: Collection[str] = ()
+    ended: bool | None = None  # whether the run came to its own end, if that is known
+    names: Collection[str] = ()  # what the log of the run has scores of, for messages
 
     @classmethod
     def of(cls, name: str, rows: Iterable[tuple[float, Any, Any]], **more: Any) -> LoggedRun:
@@ -80,49 +65,6 @@ class LoggedRun(NamedTuple):
         last = {int(step): (score, time) for time, step, score in known}
         order = sorted(last)
         return cls(name, order, [last[x][0] for x in order], [last[x][1] for x in order], **more)
-
-
-def as_table(
-    runs: Iterable[LoggedRun], metric: str, cost: str
-) -> tuple[dict[str, Any], tuple[str, ...], tuple[dict[str, Any], ...]]:
-    """The columns of a log, and the names and settings of the runs that show something.
-
-    ``cost`` is the name of the column of costs, which says whether they are cumulative.
-    """
-    runs = list(runs)
-    shown = [run for run in runs if len(run.steps)]
-    if not shown:
-        there = ", ".join(sorted({str(x) for run in runs for x in run.names})[:20])
-        raise InvalidArgument(
-            f"at least one run must show {repr(metric) if metric else 'a score'}, but none does."
-            f"{f' There are {there}.' if there else ''}"
-        )
-    table: dict[str, list[Any]] = {x: [] for x in ("task", "run", "step", "score", cost, "ended")}
-    timed = any(run.costs is not None for run in shown)
-    taken: dict[tuple[str, str], None] = {}
-    for number, run in enumerate(shown):
-        odd = [x for x in run.steps if not math.isfinite(x) or x != int(x)]
-        if odd:
-            raise InvalidArgument(
-                f"steps must be whole numbers, but run {run.name!r} has {odd[0]}."
-            )
-        if timed and run.costs is None:
-            raise InvalidArgument(
-                f"either all runs or none must give their costs, but run {run.name!r} does not."
-            )
-        size, name, copy = len(run.steps), run.name, 1
-        table["task"] += [run.task] * size
-        table["run"] += [number] * size
-        table["step"] += [int(x) for x in run.steps]
-        table["score"] += [a_number(x) for x in run.scores]
-        table[cost] += [1.0] * size if run.costs is None else [float(x) for x in run.costs]
-        table["ended"] += [run.ended] * size
-        while (run.task, name) in taken:
-            copy += 1
-            name = f"{run.name} ({copy})"
-        taken[run.task, name] = None
-    settings = tuple(flat(run.settings) for run in shown)
-    return table, tuple(name for _, name in taken), settings if any(settings) else ()
 
 
 def a_number(x: Any) -> float:
@@ -165,23 +107,6 @@ def plain_settings(x: Any) -> dict[str, Any]:
 # -- files and folders ----------------------------------------------------------------------------
 
 
-@contextmanager
-def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever a damaged log brings about becomes one message that names the file."""
-    try:
-        yield
-    except InvalidFile as error:
-        text = str(error)
-        raise InvalidFile(text if text.startswith(str(path)) else f"{path}: {text}") from None
-    except (WeitzmanError, MemoryError):
-        raise
-    except OSError as error:
-        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except Exception as error:
-        text = " ".join(str(error).split())[:200].rstrip(".")
-        raise InvalidFile(f"{path}: not {what}: {text or type(error).__name__}.") from None
-
-
 def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path]]:
     """Files of a name (or another one) in a folder and below, each with a name for its run.
 
@@ -206,44 +131,42 @@ def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path
     return out
 
 
-def file_runs(
-    kind: str, source: Any, metric: str, step: str = "step", cost: str = ""
-) -> Iterator[LoggedRun]:
-    """The runs in the files of a library, one of ``FORMATS``."""
-    what, pattern, other, read = FORMATS[kind]
-    for name, path in files_below(source, pattern, other):
-        with reading(path, what):
-            run = read(name, path, metric, step, cost)
-        yield run
-
-
-def _keras(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def keras_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Epochs count from 1, and cost 1. After a restart epochs are logged again: the last counts."""
-    epoch, score = _columns(path, step, metric)
-    run = LoggedRun.of(name, zip(range(len(epoch)), epoch + 1, score, strict=True))
-    return run._replace(costs=None)
+    for name, path in files_below(source, "*.csv", "training.log"):
+        epoch, score = _columns(path, "epoch", metric)
+        with reading(path, "a log of Keras"):
+            run = LoggedRun.of(name, zip(range(len(epoch)), epoch + 1, score, strict=True))
+        yield run._replace(costs=None)
 
 
-def _lightning(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def lightning_runs(source: Any, metric: str, step: str) -> Iterator[LoggedRun]:
     """Steps count from 0, rows without the metric are left out; settings are beside the file."""
-    when, score = _columns(path, step, metric)
-    seen = ~np.isnan(score)
-    run = LoggedRun.of(name, zip(np.flatnonzero(seen), when[seen] + 1, score[seen], strict=True))
-    return _by_steps(run, _hyperparameters(path.with_name("hparams.yaml")))
+    for name, path in files_below(source, "metrics.csv"):
+        when, score = _columns(path, step, metric)
+        seen = np.flatnonzero(~np.isnan(score))
+        with reading(path, "a log of Lightning"):
+            run = LoggedRun.of(name, zip(seen, when[seen] + 1, score[seen], strict=True))
+        yield _by_steps(run, _hyperparameters(path.with_name("hparams.yaml")))
 
 
-def _columns(path: Path, step: str, metric: str) -> tuple[Any, Any]:
+def _columns(path: Path, step: str, metric: str) -> tuple[FloatArray, FloatArray]:
+    """The columns of steps and scores of a file like .csv."""
     table = LogColumns(read_log(str(path), text=True))
-    for name in (step, metric):
-        if name not in table.names:
-            raise InvalidFile(
-                f"{path}: there is no column {name!r}; the columns are {', '.join(table.names)}."
-            )
-    return table.numbers(step, blank=True), table.numbers(metric, blank=True)
+    try:
+        return table.numbers(step, blank=True), table.numbers(metric, blank=True)
+    except InvalidArgument as error:
+        raise InvalidFile(f"{path}: {error}") from None
 
 
-def _by_steps(run: LoggedRun, settings: dict[str, Any]) -> LoggedRun:
+def _by_steps(run: LoggedRun, settings: Config) -> LoggedRun:
     return run._replace(costs=[float(x) for x in run.steps], settings=settings)
+
+
+def _document(path: Path, most: int) -> str:
+    if path.stat().st_size > most:
+        raise InvalidFile(f"{path}: must have at most {most:,} bytes.")
+    return path.read_text("utf-8")
 
 
 def _hyperparameters(path: Path) -> dict[str, Any]:
@@ -252,9 +175,7 @@ def _hyperparameters(path: Path) -> dict[str, Any]:
         return {}
     yaml = need("yaml", "learn")
     with reading(path, "YAML"):
-        if path.stat().st_size > _LONGEST:
-            raise InvalidFile(f"{path}: must have at most {_LONGEST:,} bytes.")
-        text = path.read_text("utf-8")
+        text = _document(path, _LONGEST)
         try:
             found = yaml.safe_load(text)
         except yaml.YAMLError:
@@ -265,44 +186,45 @@ def _hyperparameters(path: Path) -> dict[str, Any]:
 
 def huggingface_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Runs of Hugging Face's Trainer; of the checkpoints of a run the one that got furthest."""
-    furthest: dict[Path, tuple[float, str, Path, Any]] = {}
+    furthest: dict[Path, tuple[float, LoggedRun]] = {}
     for name, path in files_below(source, "trainer_state.json"):
         with reading(path, "a log of Hugging Face"):
-            if path.stat().st_size > _LONGEST_STATE:
-                raise InvalidFile(f"{path}: must have at most {_LONGEST_STATE:,} bytes.")
-            state = json.loads(path.read_text("utf-8"))
+            state = json.loads(_document(path, _LONGEST_STATE))
             if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
                 raise InvalidFile(f"{path}: there must be an object with a log_history.")
-            reached = a_number(state.get("global_step"))
-        run = path.parent
-        if run.name.startswith("checkpoint-"):
-            run, name = run.parent, Path(name).parent.as_posix()
-        called = run.resolve().name if name in (".", "") else name
-        there = furthest.get(run)
-        if there is None or not reached <= there[0]:
-            furthest[run] = (reached, called, path, state)
-    for _, name, path, state in furthest.values():
-        with reading(path, "a log of Hugging Face"):
+            reached, folder = a_number(state.get("global_step")), path.parent
+            if folder.name.startswith("checkpoint-"):
+                folder, name = folder.parent, Path(name).parent.as_posix()
             rows = [x for x in state["log_history"] if isinstance(x, dict)]
             seen = [(i, x.get("step"), x[metric]) for i, x in enumerate(rows) if metric in x]
-            there_are = {key for row in rows for key in row} - {"step", "epoch"}
-            found = LoggedRun.of(name, seen, names=there_are)
-            found = _by_steps(found, plain_settings(state.get("trial_params") or {}))
-        yield found
-
-
-def _ray(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
-    params, settings = path.with_name("params.json"), {}
-    if params.exists():
-        with reading(params, "settings of Ray"):
-            settings = plain_settings(json.loads(params.read_text("utf-8")))
-    return _results(name, json_lines(path.read_bytes()), settings, (metric, step, cost))
+            run = LoggedRun.of(
+                folder.resolve().name if name in (".", "") else name, seen,
+                names={key for row in rows for key in row} - {"step", "epoch"},
+            )  # fmt: skip
+            run = _by_steps(run, plain_settings(state.get("trial_params") or {}))
+        if folder not in furthest or not reached <= furthest[folder][0]:
+            furthest[folder] = reached, run
+    yield from (run for _, run in furthest.values())
 
 
 def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedRun]:
     """The trials of a ResultGrid, or those in the folder of an experiment."""
+
+    def run_of(name: str, results: Sequence[Mapping[str, Any]], settings: Any) -> LoggedRun:
+        rows = list(rising_results(results, metric, step, cost))
+        scores, paid = ([row[k] for row in rows] for k in (1, 2))
+        there = {key for result in results[-3:] for key in flat(result)}
+        return LoggedRun(name, [row[0] for row in rows], scores, paid, settings, names=there)
+
     if isinstance(source, (str, os.PathLike)):
-        yield from file_runs("ray", source, metric, step, cost)
+        for name, path in files_below(source, "result.json"):
+            params, settings = path.with_name("params.json"), {}
+            if params.exists():
+                with reading(params, "settings of Ray"):
+                    settings = plain_settings(json.loads(params.read_text("utf-8")))
+            with reading(path, "a log of Ray"):
+                run = run_of(name, json_lines(path.read_bytes()), settings)
+            yield run
         return
     if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise InvalidArgument(
@@ -313,17 +235,9 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
         result = source[i]
         frame = result.metrics_dataframe
         rows = [] if frame is None else frame.to_dict("records")
-        name = Path(result.path).name if result.path else f"trial {i}"
-        yield _results(name, rows, result.config or {}, (metric, step, cost))
-
-
-def _results(
-    name: str, results: Sequence[Mapping[str, Any]], settings: Any, names: tuple[str, str, str]
-) -> LoggedRun:
-    rows = list(rising_results(results, *names))
-    steps, scores, paid = ([row[k] for row in rows] for k in range(3))
-    there = {key for result in results[-3:] for key in flat(result)}
-    return LoggedRun(name, [int(x) for x in steps], scores, paid, settings, names=there)
+        yield run_of(
+            Path(result.path).name if result.path else f"trial {i}", rows, result.config or {}
+        )
 
 
 def rising_results(
@@ -366,13 +280,13 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
         raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
-    folders: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     logs: dict[Path, Any] = {}
     settings: dict[Path, dict[str, Any]] = {}
-    for name, path in files_below(folder, "*tfevents*"):
+    for name, file in files_below(folder, "*tfevents*"):
         part = Path(name).parent
-        folders[path.parent] = part.as_posix() if str(part) != "." else path.parent.name
-    for path in folders:
+        names[file.parent] = part.as_posix() if str(part) != "." else file.parent.name
+    for path in names:
         with reading(path, "a log of TensorBoard"):
             every = {"scalars": 0, "tensors": 0}
             logs[path] = backend.EventAccumulator(str(path), size_guidance=every).Reload()
@@ -385,16 +299,16 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
             elif tag in tags["tensors"]:  # by TensorFlow's
                 found = log.Tensors(tag)
                 rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
-        inner = (x for at, x in settings.items() if at.parent == path and x)
-        start = log.FirstEventTimestamp() if rows else 0.0
-        run = LoggedRun.of(
-            folders[path],
-            [(max(time - start, 0.0), step, score) for time, step, score in rows],
-            settings=settings[path] or next(inner, {}),
-            names={*tags["scalars"], *tags["tensors"]},
-        )
+            inner = (x for at, x in settings.items() if at.parent == path and x)
+            start = log.FirstEventTimestamp() if rows else 0.0
+            run = LoggedRun.of(
+                names[path],
+                [(max(time - start, 0.0), step, score) for time, step, score in rows],
+                settings=settings[path] or next(inner, {}),
+                names={*tags["scalars"], *tags["tensors"]},
+            )
         if cost == "steps":
-            run = run._replace(costs=[float(x) for x in run.steps])
+            run = _by_steps(run, run.settings)
         elif odd := odd_times(run.costs or ()):
             warnings.warn(f"run {run.name!r}: {odd}", UserWarning, stacklevel=5)
         yield run
@@ -440,7 +354,10 @@ def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if os.path.isdir(path) or path.endswith(".wandb"):
-            yield from file_runs("wandb", path, metric)
+            for name, file in files_below(path, "*.wandb"):
+                with reading(file, "a log of Weights & Biases"):
+                    run = _offline(name, file, metric)
+                yield run
             return
         if os.path.exists(path) or path.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
             yield from _charted(columns_of(path), metric)
@@ -491,10 +408,10 @@ def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
         yield LoggedRun.of(name.removesuffix(end), zip(steps + 1, steps, score[seen], strict=True))
 
 
-def _offline(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def _offline(name: str, path: Path, metric: str) -> LoggedRun:
     """A run that was logged offline: its name, configuration and history from run-ID.wandb."""
     record = need("wandb.proto.wandb_internal_pb2", "wandb").Record
-    name, config, rows = path.stem.removeprefix("run-"), {}, []
+    name, config, rows = Path(name).name.removeprefix("run-"), {}, []
 
     def values(items: Any) -> dict[str, Any]:
         return {"/".join(x.nested_key) or x.key: json.loads(x.value_json) for x in items}
@@ -549,17 +466,6 @@ def _records(path: Path) -> Iterator[bytes]:
         if kind not in (_FIRST, _MIDDLE):
             yield whole
             whole = b""
-
-
-Reader = Callable[[str, Path, str, str, str], LoggedRun]
-
-FORMATS: dict[str, tuple[str, str, str, Reader]] = {
-    "keras": ("a log of Keras", "*.csv", "training.log", _keras),
-    "lightning": ("a log of Lightning", "metrics.csv", "", _lightning),
-    "ray": ("a log of Ray", "result.json", "", _ray),
-    "wandb": ("a log of Weights & Biases", "*.wandb", "", _offline),
-}
-"""What a library's log is called, the names of its files, and the reader of one."""
 
 
 # -- MLflow and Optuna ----------------------------------------------------------------------------

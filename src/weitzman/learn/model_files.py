@@ -20,9 +20,8 @@ from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
 from ..files import documents as check
 from ..files.documents import explained, parse, unpacked
-from .features import Encoder
-from .ladder import Ladder
-from .noise import Belief, ScoreNoise
+from .ladder import Belief, Ladder, ScoreNoise
+from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
 
 FORMAT = "weitzman/resemblance-model/1"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import CappedRuns, Center, SegmentLaw
 from .curves import Curves
-from .features import Config, Encoder
 from .ladder import (
     Ladder,
+    ScoreNoise,
     check_scores_alike,
     choose_rungs,
     climb,
@@ -25,12 +24,11 @@ from .ladder import (
     compared_costs,
     cost_levels,
     imagined,
-    say_costs_differ,
     usual_cost,
 )
-from .noise import ScoreNoise
+from .log_tables import Config, Encoder
 from .resembling_runs import ResemblingRuns, thinned
-from .run_model import RunModel, Shown
+from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, price_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +87,10 @@ class ResemblanceModel(RunModel):
 
     Attributes
     ----------
-    price : float
-        What one point of score is worth, in units of cost.
-    minimize : bool
-        Lower scores are better.
+    price, minimize, rungs
+        As in :class:`RunModel`.
     options : FitOptions
         How the law was learned.
-    rungs : (R,) array of int
-        The steps at which to decide whether a run continues.
     ladder : Ladder
         The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
@@ -130,15 +124,9 @@ class ResemblanceModel(RunModel):
     _capped: CappedRuns
 
     def __init__(
-        self,
-        ladder: Ladder,
-        encoder: Encoder,
-        *,
-        price: float,
-        minimize: bool,
-        options: FitOptions,
-        last: ResemblanceModel | None = None,
-    ) -> None:
+        self, ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool,
+        options: FitOptions, last: ResemblanceModel | None = None,
+    ) -> None:  # fmt: skip
         self.minimize, self.options = minimize, options
         self.ladder, self.encoder = ladder, encoder
         self._ceiling = ceiling_of(options.limit, minimize)
@@ -166,20 +154,14 @@ class ResemblanceModel(RunModel):
         if options.tail > 0:
             # by the rule of succession, every run of the search since the last record is a failure:
             # otherwise the hope that one lucky run of the log raises would outlive all of them
-            final = known.best[np.arange(real), known.seen - 1]
-            vain = real - max(int(final.argmax()) + 1, real - len(rest))
+            vain = real - max(int(known.final.argmax()) + 1, real - len(rest))
             tail = options.tail * _VAIN / (_VAIN + vain)
             better = imagined(known, tail=tail, least=options.least, ceiling=self._ceiling)
             known = known.joined(better)
         self._runs = ResemblingRuns.of(
-            known,
-            self.encoder,
-            self._usual,
-            real=real,
-            trees=options.trees,
-            leaf=options.leaf,
+            known, self.encoder, self._usual, real=real, trees=options.trees, leaf=options.leaf,
             last=None if last is None else last._runs,
-        )
+        )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._runs.stages)]
         chosen: list[Center | None] = []
         if last is not None:  # centers serve again where the trees do
@@ -205,8 +187,7 @@ class ResemblanceModel(RunModel):
         """What a run that goes to its end costs on average, in points of score."""
         ladder = self.ladder
         over = ladder.gone if ladder.gone.any() else np.ones(len(ladder), bool)
-        seen = np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]
-        paid = (ladder.cost * seen).sum(axis=1)[over]
+        paid = (ladder.cost * ladder.within).sum(axis=1)[over]
         return float(np.average(paid, weights=ladder.weight[over])) / self.price
 
     def at_price(self, price: float) -> ResemblanceModel:
@@ -227,37 +208,6 @@ class ResemblanceModel(RunModel):
         """The index of starting a run with each of these settings."""
         config = self.encoder.numbers(settings, len(settings))
         return self._capped.index(0, self._runs.start_law(config))
-
-    def next_index(
-        self,
-        steps: Sequence[int],
-        scores: Sequence[float],
-        costs: Sequence[float] | None = None,
-        settings: Config | None = None,
-    ) -> float:
-        """The index of continuing a run that has shown these scores, in units of cost.
-
-        Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
-
-        Parameters
-        ----------
-        steps, scores : sequences of equal length
-            All that was seen of the run, by ascending step.
-        costs : sequence, optional
-            What each row cost. Where runs differ in cost, the costs so far tell what the next steps
-            will cost; without costs, the usual cost is taken.
-        settings : mapping, optional
-            What the run was started with, for a model that was learned from runs with settings.
-
-        Examples
-        --------
-        >>> from weitzman import learn
-        >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
-        >>> good, bad = model.next_index([0, 1], [0.3, 0.4]), model.next_index([0, 1], [0.1, 0.1])
-        >>> good > bad
-        True
-        """
-        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
         """The index of continuing each of several runs."""
@@ -431,7 +381,7 @@ class ResemblanceModel(RunModel):
             log = replace(log, cost=log.cost * found.ratio)
         model = self.relearned(log.joined(new), last)
         model.noise = self.noise
-        model.warned_ratio = say_costs_differ(found, 1.0 if last is None else last.warned_ratio)
+        model.warned_ratio = found.warned(1.0 if last is None else last.warned_ratio)
         return model
 
     def relearned(self, ladder: Ladder, last: ResemblanceModel | None = None) -> ResemblanceModel:
@@ -477,7 +427,7 @@ def fit(
         The prize is what a re-evaluation of the chosen run shows, not the score that it has shown:
         the best of many noisy scores is too high. With True the noise of scores is learned from the
         log; a number states its standard deviation. Then every score counts as the mean of its
-        re-evaluations, in the log and in the search. See :mod:`weitzman.learn.noise`.
+        re-evaluations, in the log and in the search..
 
     Returns
     -------
@@ -523,24 +473,6 @@ def fit(
     return ResemblanceModel(ladder, encoder, price=worth, minimize=curves.minimize, options=options)
 
 
-def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
-    """What a point of score is worth, given directly or by the points that a full run costs."""
-    if (price is None) == (full_run_cost is None):
-        raise InvalidArgument("give either `price` or `full_run_cost`.")
-    if full_run_cost is None:
-        assert price is not None
-        return price
-    if not 0 < full_run_cost < np.inf:
-        raise InvalidArgument(
-            f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
-        )
-    whole = curves.ended if curves.ended.any() else np.ones(len(curves), bool)
-    mean = float(curves.total_cost[whole].mean())
-    if not mean > 0:
-        raise InvalidArgument("the runs of the log cost nothing: state `price` instead.")
-    return mean / full_run_cost
-
-
 def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
     """Runs in about ``most`` groups by worth: the share of each run in its group, (groups, runs).
 
@@ -558,37 +490,3 @@ def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) 
                 rows.append(np.zeros(len(worth)))
                 rows[-1][members] = weight[members] / weight[members].sum()
     return np.array(rows)
-
-
-def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
-    """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
-    paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
-    for run, costs in zip(runs, paid, strict=True):
-        if not len(run.steps) == len(run.scores) == len(costs):
-            raise InvalidArgument("a run must have one score and one cost per step.")
-    blank = ("",) * len(runs)
-    return Curves(
-        runs=tuple(map(str, range(len(runs)))),
-        start=np.cumsum([0, *(len(run.steps) for run in runs)]),
-        step=np.concatenate([np.asarray(run.steps, np.int64) for run in runs]),
-        score=np.concatenate([np.asarray(run.scores, np.float64) for run in runs]),
-        cost=np.concatenate([np.asarray(x, np.float64) for x in paid]),
-        task=blank,
-        kind=blank,
-        ended=np.zeros(len(runs), bool),
-        minimize=minimize,
-    )
-
-
-def check_price(price: object) -> float:
-    """A price as a number; an InvalidArgument unless it is positive and finite."""
-    if not isinstance(price, Real) or not 0 < float(price) < np.inf:
-        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
-    return float(price)
-
-
-def ceiling_of(limit: float | None, minimize: bool) -> float:
-    """The limit of scores, turned so that higher is better."""
-    if limit is None:
-        return np.inf
-    return -limit if minimize else limit

@@ -230,11 +230,11 @@ class Ledger(Walk):
         if here not in self.out:
             told = here in self.answers
             why = "its answer is known already" if told else "it is not handed out"
-            raise InvalidAnswer(f"box {self.box(here)!r} cannot be given back: {why}.")
+            raise InvalidAnswer(f"box {self.box(here)!r} cannot be released: {why}.")
         return [Event(self.me, "release", self.box(here))]
 
     def taking_back(self, box: str | int | None) -> Event:
-        """The event of an answer that is taken back, by default the last one, checked."""
+        """The event of an answer that is undone, by default the last one, checked."""
         if not self.answers:
             raise InvalidAnswer("there is no answer to take back.")
         here = next(reversed(self.answers)) if box is None else self.locate(box)
@@ -242,7 +242,7 @@ class Ledger(Walk):
             raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
         if self.hands is not None and self.hands.tree(here) in self.hands.taken:
             raise InvalidAnswer(
-                f"an answer can be taken back until a prize of its tree is taken, but that of the "
+                f"an answer can be undone until a prize of its tree is taken, but that of the "
                 f"tree of {self.box(here)!r} was."
             )
         at, below = self.policy.child_at, list[Id]()
@@ -255,7 +255,7 @@ class Ledger(Walk):
         if below:
             more = f" and {len(below) - 1} more" if len(below) > 1 else ""
             raise InvalidAnswer(
-                f"the answer of a box can be taken back while no box below it is open, but below "
+                f"the answer of a box can be undone while no box below it is open, but below "
                 f"{self.box(here)!r} {self.box(below[0])!r}{more} is open. Take that back first."
             )
         return Event(self.me, "undo", self.box(here))

@@ -106,7 +106,7 @@ opened has a higher one.'
         What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
         ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later. The
         boxes of a worker whose process has ended are handed out to the others. A worker on another
-        machine counts as gone once it has written nothing for an hour; :meth:`beat` is a sign of
+        machine counts as lost once it has written nothing for an hour; :meth:`beat` is a sign of
         life for longer looks.
 
         Parameters
@@ -136,7 +136,7 @@ opened has a higher one.'
     def ask(self, boxes: int) -> list[Box]: ...
 
     def ask(self, boxes: int | None = None) -> Box | list[Box] | None:
-        """What to open next: the same box until it is told or given back.
+        """What to open next: the same box until you call ``tell`` or ``release``.
 
         Threads that share a search are given different boxes. With several prizes the answer may
         also be to take one, see :attr:`Box.move`: a box whose move is "take" was opened before, and
@@ -210,7 +210,7 @@ opened has a higher one.'
         """Report what a box showed. With a journal, the answer is on disk when this returns.
 
         Any box that can be opened is accepted, handed out or not. The same answer may be repeated;
-        a different one is rejected, unless the first is taken back with :meth:`undo`.
+        a different one is rejected, unless the first is undone with :meth:`undo`.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ opened has a higher one.'
         self._record.act(lambda ledger: ledger.giving_back(box))
 
     def undo(self, box: str | int | None = None) -> str:
-        """Take an answer back. The journal keeps the answer and the fact that it was taken back.
+        """Undo an answer. The journal keeps the answer and the fact that it was undone.
 
         The search continues as if the answer had never been given: if the box had been handed out,
         it is handed out again, before all others. Boxes below it are no longer out, and neither are

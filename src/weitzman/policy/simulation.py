@@ -266,7 +266,7 @@ def simulate(
     keep : int
         Keep the numbers of this many episodes, for quantiles.
     threads, executor : optional
-        As for :func:`~weitzman.solve`. The result does not depend on them, to the last bit.
+        As for :func:`~weitzman.solve`. They do not change the result (bitwise).
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 

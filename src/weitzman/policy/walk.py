@@ -332,7 +332,7 @@ class Walk:
         return rest(self.policy, tops, best) if tops else None
 
     def worth(self) -> float:
-        """What the walk will earn in total if it goes on optimally, past costs included.
+        """What the walk will earn in total if it continues optimally, past costs included.
 
         When minimizing, what it will cost in total. With discounting, as seen from the start; with
         a risk tolerance, the certainty equivalent.
@@ -554,7 +554,7 @@ def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
 
 
 def prizes_worth(walk: Walk, hands: Hands) -> float:
-    """What a walk for several prizes will earn in total if it goes on optimally.
+    """What a walk for several prizes will earn in total if it continues optimally.
 
     An open tree without a taken prize is a tree of its own: a free box that holds the best reward
     found, with the boxes that can be opened below it.

@@ -170,7 +170,7 @@ class _Telling:
         self._cases: dict[object, list[Case] | None] = {}
 
     def tell(self, depth: int) -> None:
-        """Fill ``text``. Set ``cut`` if the policy goes on, ``full`` if lines did not suffice."""
+        """Fill ``text``. Set ``cut`` if the policy continues, ``full`` if lines did not suffice."""
         self.depth, self.cut, self.full = depth, False, False
         self.text: list[str] = []
         self._tell("", 0)
@@ -430,7 +430,7 @@ def why_stop(walk: Walk) -> str:
 def taken_back(
     walk: Walk, box: Id, seen: Answer, before: tuple[float, Box | None, float], out: Sequence[Id]
 ) -> str:
-    """What is different now that an answer was taken back; ``before`` and ``out`` as they were."""
+    """What is different now that an answer was undone; ``before`` and ``out`` as they were."""
     say = walk.amounts
     shown = walk.state_name(box[0], seen.state) if seen.reward is None else say(seen.reward)
     best, _, spent = walk.best

@@ -15,9 +15,9 @@ from .budget import capped as capped
 from .budget import cheapest as cheapest
 from .budget import frontier as frontier
 from .budget import within_budget as within_budget
-from .choices import Commitment as Commitment
-from .choices import commit as commit
+from .information import Commitment as Commitment
 from .information import Knowing as Knowing
+from .information import commit as commit
 from .information import value_of_knowing as value_of_knowing
 from .information import value_of_tests as value_of_tests
 from .robustness import IndexSlopes as IndexSlopes

@@ -3,21 +3,21 @@ r"""A budget instead of a price: the most expected reward for an expected spend,
 For every price :math:`\lambda` of money the policy that maximizes reward less :math:`\lambda` times
 spend is the optimal one of the forest with all costs multiplied by :math:`\lambda`. The pairs
 (spend, reward) of these policies are the corners of a concave curve, and every budget between two
-corners is used up by a mixture of their policies. See the theory page, section 15. A cap on the
-spend of every single run is another problem, for which the mixture is a guide and a bound.
+corners is used up by a mixture of their policies. See the theory page, section 15.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
 from .._common.arrays import FloatArray, check_amounts, check_counts, error_of_mean
-from .._common.sharing import Executor, Team, check_executor, team
+from .._common.sharing import Executor, check_executor, team
 from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
@@ -25,11 +25,11 @@ from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.columns import Pool
 from ..forest.model import Forest
+from ..policy.walk import Walk
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding
 _DEAR = 1e7  # a price of money, in units of the range of rewards, at which nothing is bought
 _CHEAP = 1e-10  # and a price at which everything helpful is bought
-_KEEP = 2000  # boxes up to which the policies of a frontier are kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,25 +43,23 @@ class Corner:
     spend, reward : float
         Expected spend and reward (in the user's sign).
 
-    For a large forest, the policy and its evaluation are computed on request and not kept: a
-    frontier has many corners.
+    The policy and its evaluation are computed on request: a frontier has many corners.
     """
 
     price: float
     spend: float
     reward: float
     _market: _Market = field(repr=False)
-    _kept: tuple[Policy, Evaluation] | None = field(repr=False)
 
     @property
     def policy(self) -> Policy:
         """The policy itself."""
-        return (self._kept or self._market.follow(self.price))[0]
+        return self._market.follow(self.price)[0]
 
     @property
     def evaluation(self) -> Evaluation:
         """What the policy leads to."""
-        return (self._kept or self._market.follow(self.price))[1]
+        return self._market.follow(self.price)[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,13 +68,10 @@ class Mixture:
 
     Attributes
     ----------
-    budget, spend : float
-        What may be spent on average, and what is spent on average.
-    reward : float
-        The expected reward: no policy within the budget earns more.
+    budget, spend, reward : float
+        What may be spent on average, what is spent on average, and the expected reward.
     price : float
-        The shadow price: what one more unit of budget would add to the reward. 0 if the budget is
-        more than enough.
+        The shadow price: what one more unit of budget would add to the reward.
     cheap, costly : Corner
         The two policies, neighbors on the frontier; the same one twice if the budget is that of a
         corner or more than enough.
@@ -114,8 +109,7 @@ class SpendFrontier(ResultTable):
     corners : tuple of Corner
         From the least spend to the most.
     gap : float
-        The true curve lies at most this far above the curve through the corners; 0 if all corners
-        were found.
+        How far the true curve may lie above the corners; 0 if all corners were found.
     """
 
     forest: Forest
@@ -178,11 +172,9 @@ def frontier(
     corners : int
         Look for at most this many corners, the largest gaps first.
     tolerance : float
-        Do not look for corners that can raise the curve by less than this share of the range of
-        the rewards.
+        Ignore corners that raise the curve by less than this share of the range of the rewards.
     threads, executor
-        As in :func:`solve_many`. Workers share the prices of all open gaps; the corners do not
-        depend on it, to the last bit.
+        As in :func:`solve_many`. The corners do not depend on them.
     progress : callable, optional
         Called with the corners found and the gaps still open.
 
@@ -199,20 +191,6 @@ def frontier(
     check_counts(corners=corners)
     check_amounts(tolerance=tolerance)
     market = _Market.of(forest, threads)
-    if executor is None:
-        return _refined(market, corners, tolerance, progress)
-    with team(executor, forest) as workers:
-        shared = replace(market, team=workers)
-        curve = _refined(shared, corners, tolerance, progress)
-    own = tuple(replace(c, _market=market) for c in curve.corners)
-    return replace(curve, corners=own)
-
-
-def _refined(
-    market: _Market, corners: int, tolerance: float,
-    progress: Callable[[int, int], None] | None = None,
-) -> SpendFrontier:  # fmt: skip
-    """Corners between others, the largest gaps first."""
     ends = market.ends()
     found = {c.spend: c for c in ends}
     number = count()  # equal gaps: first come, first served
@@ -225,29 +203,28 @@ def _refined(
 
     if len(ends) == 2:
         add(*ends)
-    while open_edges and len(found) < corners:
-        if progress is not None:
-            progress(len(found), len(open_edges))
-        if market.team is not None and market.price(*open_edges[0][2:]) not in market.ahead:
-            # let the workers find the corners of all open gaps, as the next one is not known yet
-            every = {market.price(*edge[2:]) for edge in open_edges[: corners - len(found)]}
-            prices = sorted(p for p in every - market.ahead.keys() if p > 0)
-            ahead = market.team.do(_spend_and_reward, prices)
-            market.ahead.update(zip(prices, ahead, strict=True))
-        _, _, left, right = heapq.heappop(open_edges)
-        middle = market.between(left, right)
-        if middle is not None:
-            found[middle.spend] = middle
-            add(left, middle)
-            add(middle, right)
+    with nullcontext() if executor is None else team(executor, forest) as workers:
+        while open_edges and len(found) < corners:
+            if progress is not None:
+                progress(len(found), len(open_edges))
+            if workers is not None and market.price(*open_edges[0][2:]) not in market.ahead:
+                # the workers find the corners of all open gaps, as the next one is not known yet
+                every = {market.price(*edge[2:]) for edge in open_edges[: corners - len(found)]}
+                prices = sorted(p for p in every - market.ahead.keys() if p > 0)
+                ahead = workers.do(_spend_and_reward, prices)
+                market.ahead.update(zip(prices, ahead, strict=True))
+            _, _, left, right = heapq.heappop(open_edges)
+            middle = market.between(left, right)
+            if middle is not None:
+                found[middle.spend] = middle
+                add(left, middle)
+                add(middle, right)
     gap = max((-rise for rise, *_ in open_edges), default=0.0)
-    return SpendFrontier(market.forest, tuple(found[x] for x in sorted(found)), gap)
+    return SpendFrontier(forest, tuple(found[x] for x in sorted(found)), gap)
 
 
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
     """The most expected reward if the expected spend must not exceed a budget.
-
-    The result has two policies and the share of each, the expected reward, and the shadow price.
 
     Examples
     --------
@@ -281,8 +258,7 @@ def cheapest(
     Returns
     -------
     Mixture
-        ``reward`` is the probability of success, ``price`` what one more unit of spend would add
-        to it.
+        ``reward`` is the probability of success, ``price`` what one more unit of spend adds to it.
 
     Examples
     --------
@@ -339,7 +315,6 @@ class _Market:
     span: float
     rounding: float
     threads: int | None
-    team: Team | None = None  # workers who have got the forest
     ahead: dict[float, tuple[float, float]] = field(default_factory=dict)  # by price, from them
 
     @classmethod
@@ -360,11 +335,10 @@ class _Market:
 
     def at(self, price: float) -> Corner:
         """The optimal policy at a price of money, and what it comes to."""
-        if price in self.ahead:
-            return Corner(price, *self.ahead[price], self, None)
-        policy, e = self.follow(price)
-        kept = (policy, e) if len(self.forest) <= _KEEP else None
-        return Corner(price, e.spend, e.reward, self, kept)
+        if price not in self.ahead:
+            _, e = self.follow(price)
+            return Corner(price, e.spend, e.reward, self)
+        return Corner(price, *self.ahead[price], self)
 
     def price(self, left: Corner, right: Corner) -> float:
         """The price of money at which two corners are worth the same."""
@@ -455,13 +429,12 @@ class CappedSpend:
 
     Attributes
     ----------
-    reward, error : float
-        Mean reward of a policy that keeps to the cap, by simulation, and its standard error.
+    reward, error, spend : float
+        Of a policy that keeps to the cap, by simulation: its mean reward, the standard error of
+        that, and its mean spend.
     bound : float
         No policy within the cap has a higher expected reward (lower, when minimizing), not even
         one that keeps to the cap only on average.
-    spend : float
-        Mean spend of the simulated policy.
     policy : Policy
         Its indices. A box is left out as soon as it might exceed the cap.
     """
@@ -474,13 +447,9 @@ class CappedSpend:
 
 
 def capped(
-    forest: Forest,
-    cap: float,
-    *,
-    episodes: int = 2000,
-    rng: np.random.Generator | int = 0,
+    forest: Forest, cap: float, *, episodes: int = 2000, rng: np.random.Generator | int = 0,
     threads: int | None = None,
-) -> CappedSpend:
+) -> CappedSpend:  # fmt: skip
     """A policy that never spends more than a cap, and a bound on what any such policy can earn.
 
     The policy follows the indices at the shadow price that the cap has as a budget. It opens a box
@@ -526,30 +495,16 @@ def capped(
 
 def _play(policy: Policy, cap: float, rng: np.random.Generator) -> tuple[float, float]:
     """One run: the best signed reward, and the spend."""
-    f, best, spent = policy.forest, policy.outside, 0.0
-    ready = [(v, 0) for v in policy.root.tolist() for _ in range(int(min(f.count[v], 10**4)))]
-    while ready:
-        payable = [
-            (float(policy.index[policy.index_at[v] + s]), -v, s)
-            for v, s in ready
-            if spent + float(_row(f, v, s).max()) <= cap + 1e-12
-        ]
-        top, minus, s = max(payable, default=(-np.inf, 0, 0))
-        if not top > best:
-            break
-        v = -minus
-        ready.remove((v, s))
-        law = f.laws[int(f.law[v])][s]
-        y = int(rng.choice(len(law), p=law / law.sum()))
-        cost = _row(f, v, s)
-        spent += float(cost[y] if len(cost) > 1 else cost[0])
-        best = max(best, float(policy.rewards[f.rewards.start[f.reward[v]] + y]))
-        for u in policy.child[policy.child_at[v] : policy.child_at[v + 1]].tolist():
-            ready += [(u, y)] * int(min(f.count[u], 10**4))
-    return best, spent
-
-
-def _row(f: Forest, box: int, s: int) -> FloatArray:
-    """The cost of a box after a state of its parent: one number, or one for each own state."""
-    cost = f.costs[int(f.cost[box])]
-    return np.asarray(cost[s if len(cost) > 1 else 0])
+    walk, f = Walk(policy), policy.forest
+    while True:
+        best, _, spent = walk.totals()
+        for (v, copy), index in walk.frontier.best_first():
+            state, costs = walk.state_above((v, copy)), f.costs[int(f.cost[v])]
+            if index <= walk.bar:
+                return walk.sign * best, spent
+            if spent + float(costs[state if len(costs) > 1 else 0].max()) <= cap + 1e-12:
+                break
+        else:
+            return walk.sign * best, spent
+        law = f.laws[int(f.law[v])][state]
+        walk.show((v, copy), int(rng.choice(len(law), p=law / law.sum())))

@@ -1,9 +1,4 @@
-"""Which numbers matter: how the value and the first decision move with each of them.
-
-``tornado`` moves costs, rewards and chances by a share and solves again; ``turning_points`` finds
-how far each may move before another tree comes first; ``index_slopes`` gives exact derivatives of
-an index.
-"""
+"""Which numbers matter: how the value and the first decision move with each of them."""
 
 from __future__ import annotations
 
@@ -34,11 +29,9 @@ class Swing:
 
     Attributes
     ----------
-    box : str
-        The box; "" for the outside option.
-    number : str
-        "cost", "reward" (all rewards of the box), "chance" (of its best state) or "outside". The
-        best state is the one after which going on is worth most.
+    box, number : str
+        The box ("" for the outside option), and what was moved: "cost", "reward" (all rewards of
+        the box), "chance" (of its best state, after which going on is worth most) or "outside".
     low, high : float
         The value with the number lowered, and with it raised.
     first_low, first_high : str or None
@@ -110,9 +103,8 @@ def tornado(
     ----------
     forest : Forest
     share : float
-        How far to move each number, as a share of it. A chance is that of the best state of a box
-        (the one after which going on is worth most), after every state of its parent; the other
-        chances are scaled so that all sum to 1.
+        How far to move each number, as a share of it. A chance is that of the best state of a box,
+        after every state of its parent; the other chances are scaled so that all sum to 1.
     boxes : int
         Look at this many boxes, those opened most often first.
     threads, executor, progress
@@ -186,12 +178,9 @@ def moved(f: Forest, box: int, number: str, share: float, best: BoolArray | None
     if number == "cost":
         return f.changed(cost={box: (1 + share) * f.costs[int(f.cost[box])]})
     if number == "reward":
-        row = f.rewards[int(f.reward[box])]
+        row = f.rewards[int(f.reward[box])][0]
         higher = row + share * np.where(np.isfinite(row), np.abs(row), 0.0)
-        reward = f.reward.copy()
-        reward[box] = len(f.rewards)
-        names = (*f.state_names, f.state_names[int(f.reward[box])])
-        return replace(f, reward=reward, rewards=f.rewards.with_more([higher]), state_names=names)
+        return f.changed(rewards={box: higher})
     # the chance of the best state is raised by a share of it, up to 1
     law = f.laws[int(f.law[box])]
     best = best_states(f, box) if best is None else best
@@ -200,13 +189,7 @@ def moved(f: Forest, box: int, number: str, share: float, best: BoolArray | None
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(p > 0, q / p, 1.0)
         down = np.where(p < 1, (1 - q) / (1 - p), 1.0)
-    return _with_law(f, box, np.where(best, law * up, law * down))
-
-
-def _with_law(f: Forest, box: int, law: FloatArray) -> Forest:
-    which = f.law.copy()
-    which[box] = len(f.laws)
-    return replace(f, law=which, laws=f.laws.with_more([law]))
+    return f.changed(law={box: np.where(best, law * up, law * down)})
 
 
 def best_states(f: Forest, box: int) -> BoolArray:
@@ -220,17 +203,11 @@ def best_states(f: Forest, box: int) -> BoolArray:
 
 def _after_each_state(tree: Forest) -> FloatArray:
     """What going on is worth after each state of box 0, which is a root: free, and at once."""
-    cost = tree.cost.copy()
-    cost[0] = len(tree.costs)
-    pools = {"costs": 0.0, "factors": 1.0, "durations": 0.0}
-    there = {name: x for name, x in pools.items() if getattr(tree, name) is not None}
-    free = replace(
-        tree,
-        cost=cost,
-        **{name: getattr(tree, name).with_more([np.full((1, 1), x)]) for name, x in there.items()},
-    )
+    nothing = {"cost": 0.0, "factor": 1.0, "duration": 0.0}
+    there = {name: {0: x} for name, x in nothing.items() if getattr(tree, f"{name}s") is not None}
+    free = tree.changed(**there)  # type: ignore[arg-type]
     sure = np.eye(tree.laws.shape[tree.law[0], 1])
-    return np.array([solve(_with_law(free, 0, row[None, :])).value for row in sure])
+    return np.array([solve(free.changed(law={0: row})).value for row in sure])
 
 
 # -- turning points --------------------------------------------------------------------------------
@@ -352,7 +329,8 @@ class IndexSlopes:
     reward : PerBox
         ``reward[box][state]``: in the reward of a state of a box.
     chance : array of float
-        In the probability of each state of the box itself, the other probabilities fixed.
+        In the probability of each state of the box itself, the other probabilities and the mean
+        cost fixed: the difference of two entries is what moving probability between them gives.
     """
 
     index: float
@@ -367,9 +345,8 @@ def index_slopes(
     """Derivatives of an index in all costs, rewards and probabilities that it depends on.
 
     At the index, opening the box and leaving it closed are worth the same. So if a change of a
-    number adds g to the value of opening, the index rises by g divided by the probability that
-    opening ends above the index.
-    Where an index has a kink (ties), derivatives are one-sided.
+    number adds g to the value of opening, the index rises by g over the probability that opening
+    ends above the index. Where an index has a kink (ties), derivatives are one-sided.
 
     Parameters
     ----------
@@ -405,7 +382,9 @@ def index_slopes(
         )
     places = f.within(box).tolist()
     s = None if state is None else f.state(int(f.parent[places[0]]), state)
-    gains = _after_each_state(free) - sigma
+    row, cost = f.laws[int(f.law[places[0]])], f.costs[int(f.cost[places[0]])]
+    row, cost = (x[min(s or 0, len(x) - 1)] for x in (row, cost))
+    gains = _after_each_state(free) - sigma - f.sign * (cost - cost @ row if len(cost) > 1 else 0.0)
     return IndexSlopes(
         sigma,
         _spread_out(f, f.laws.shape[f.law, 0], e.opened_after, places, -f.sign / above, s),

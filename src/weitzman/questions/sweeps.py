@@ -1,17 +1,17 @@
 """Many solves at once: studies, risk tolerances, and numbers that are not known for sure.
 
-``solve_many`` solves a list of forests. ``risk_sweep`` goes from bold to careful; ``two_way``,
-``scenarios`` and ``uncertainty`` move the numbers of :class:`~weitzman.files.Ranges`, as sheets
-have them, or of a plain mapping: ``{("A", "cost"): (1, 3)}``. Uncertain numbers are assumed to be
-independent, and a search does not teach what they are. The expected payoff of a policy is linear in
-each cost, reward and chance; so with all but one of them uncertain, a policy earns on average what
-it earns with those at their means.
+``two_way``, ``scenarios`` and ``uncertainty`` move the numbers of :class:`~weitzman.files.Ranges`,
+as sheets have them, or of a plain mapping: ``{("A", "cost"): (1, 3)}``. Uncertain numbers are
+assumed to be independent, and a search does not teach what they are. The expected payoff of a
+policy is linear in each cost, reward and chance; so with all but one of them uncertain, a policy
+earns on average what it earns with those at their means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ _POINTS = 17  # equally likely values of a number, to find what knowing it is wo
 _NOTHING = "nothing"
 _SHARES = 64  # of the forests of a study, for the workers of an executor
 
+Base = TypeVar("Base")
 Piece = TypeVar("Piece")
 Given = Ranges | Mapping[Any, Any]
 Progress = Callable[[int, int], None]
@@ -42,19 +43,27 @@ Found = tuple[float, float, str | None]
 
 
 def solve_each(
-    forest: Forest, change: Callable[[Forest, Piece], Forest], pieces: Sequence[Piece], *,
+    base: Base, change: Callable[[Base, Piece], Forest], pieces: Sequence[Piece], *,
     threads: int | None, executor: Executor | None, progress: Progress | None = None,
 ) -> list[Found]:  # fmt: skip
-    """Solve a forest once for each change; ``change`` is a function that can be pickled."""
+    """Solve ``change(base, piece)`` for each piece; ``change`` can be pickled."""
     check_executor(executor)
-    data = forest, change, threads if executor is None else 1
-    return spread(executor, _solve_changed, data, pieces, progress)
+    # small forests are sent by the dozen: sending one takes as long as solving it
+    n, size = len(pieces), 1 if executor is None else max(1, len(pieces) // _SHARES)
+    shares = [pieces[i : i + size] for i in range(0, n, size)]
+
+    def tell(done: int, _: int) -> None:
+        if progress is not None:
+            progress(min(done * size, n), n)
+
+    data = base, change, threads if executor is None else 1
+    return [x for share in spread(executor, _solve_share, data, shares, tell) for x in share]
 
 
-def _solve_changed(data: tuple[Forest, Any, int | None], piece: Any) -> Found:
-    forest, change, threads = data
-    solution = solve(change(forest, piece), threads=threads)
-    return solution.value, solution.gap, solution.first_box
+def _solve_share(data: tuple[Any, Any, int | None], pieces: Sequence[Any]) -> list[Found]:
+    base, change, threads = data
+    solved = [solve(change(base, piece), threads=threads) for piece in pieces]
+    return [(s.value, s.gap, s.first_box) for s in solved]
 
 
 # -- studies ---------------------------------------------------------------------------------------
@@ -99,11 +108,8 @@ def solve_many(
     law : (m, n, k, k) array, optional
         Probabilities for each case, box, state of its parent and own state; of a root, the first
         row counts.
-    threads : int, optional
-        All cores by default.
-    executor : optional
-        Workers to share the forests, as in :func:`~weitzman.solve`. The result does not depend
-        on it.
+    threads, executor : optional
+        As in :func:`~weitzman.solve`. The result does not depend on them.
     progress : callable, optional
         Called with (forests done, forests in all).
 
@@ -138,38 +144,22 @@ def solve_many(
     for i, case in enumerate(cases):
         if base is None and not isinstance(case, Forest):
             raise InvalidArgument(f"case {i} must be a Forest, but it is a {type(case).__name__}.")
-    # small forests are sent by the dozen: sending one takes as long as solving it
-    size = 1 if executor is None else max(1, len(cases) // _SHARES)
-    shares = [cases[i : i + size] for i in range(0, len(cases), size)]
-
-    def tell(done: int, _: int) -> None:
-        if progress is not None:
-            progress(min(done * size, len(cases)), len(cases))
-
-    data = base, arrays, threads if executor is None else 1
-    found = [x for share in spread(executor, _solve_share, data, shares, tell) for x in share]
-    value, gap, first = zip(*found, strict=True)
+    change: Callable[[Any, Any], Forest] = _itself if base is None else partial(_given, arrays)
+    how: dict[str, Any] = {"threads": threads, "executor": executor, "progress": progress}
+    value, gap, first = zip(*solve_each(base, change, cases, **how), strict=True)
     return SolvedMany(np.array(value), np.array(gap), first)
 
 
-def _solve_share(
-    data: tuple[Forest | None, dict[str, FloatArray], int | None], cases: Sequence[Any]
-) -> list[Found]:
-    """On a worker or here: some cases, each a forest or its place in the arrays."""
-    base, arrays, threads = data
-    found = []
-    for case in cases:
-        forest = case
-        if base is not None:
-            new: dict[str, dict[int, Any]] = {
-                name: dict(enumerate(x[case])) for name, x in arrays.items()
-            }
-            for v in base.roots.tolist() if "law" in new else ():
-                new["law"][v] = new["law"][v][0]
-            forest = base.changed(**new)  # type: ignore[arg-type]
-        solution = solve(forest, threads=threads)
-        found.append((solution.value, solution.gap, solution.first_box))
-    return found
+def _itself(_: None, forest: Forest) -> Forest:
+    return forest
+
+
+def _given(arrays: dict[str, FloatArray], base: Forest, case: int) -> Forest:
+    """The forest with the numbers of one case."""
+    new: dict[str, Any] = {name: dict(enumerate(x[case])) for name, x in arrays.items()}
+    for v in base.roots.tolist() if "law" in new else ():
+        new["law"][v] = new["law"][v][0]
+    return base.changed(**new)
 
 
 # -- from bold to careful --------------------------------------------------------------------------
@@ -183,10 +173,8 @@ class RiskSweep(ResultTable):
     ----------
     solution : Solution
         Without a risk tolerance: the expected payoff counts.
-    tolerance : array of float
-        Falling.
-    value : array of float
-        The certainty equivalent for each tolerance.
+    tolerance, value : array of float
+        Falling tolerances, and the certainty equivalent for each.
     first : tuple of str or None
         The box to open first for each tolerance; None for none.
     turns : array of float
@@ -246,14 +234,14 @@ def risk_sweep(
 ) -> RiskSweep:  # fmt: skip
     """Solve for many risk tolerances, from bold to careful.
 
-    Tolerances lie evenly on a logarithmic scale, from 20 times the range of all payoffs to a
-    25th of it; below that, utilities leave few digits to 64-bit numbers. Where the first decision
-    differs between two neighbors, the tolerance at which it changes is found by halving.
+    Tolerances lie evenly on a logarithmic scale, from 20 times the range of all payoffs to a 25th
+    of it; below that, utilities leave few digits. The tolerances at which the first decision
+    changes are found by halving.
 
     Parameters
     ----------
     forest : Forest
-        The forest's own risk tolerance, if any, is ignored.
+        Its own risk tolerance, if any, is ignored.
     steps : int
         Tolerances to solve for.
     threads, executor, progress
@@ -391,11 +379,11 @@ def _batch(
 def _which(ranges: Ranges, title: str | int) -> int:
     """A range by its number or its title."""
     titles = [r.title for r in ranges]
+    if title in titles:
+        return titles.index(str(title))
     if isinstance(title, int) and not isinstance(title, bool) and 0 <= title < len(titles):
         return title
-    if title not in titles:
-        raise UnknownName(f"no range is called {title!r}. There are: {', '.join(titles)}.")
-    return titles.index(str(title))
+    raise UnknownName(f"no range is called {title!r}. There are: {', '.join(titles)}.")
 
 
 # -- two numbers -----------------------------------------------------------------------------------
@@ -565,8 +553,7 @@ class Uncertainty(ResultTable):
     ----------
     ranges : Ranges
     expected : float
-        What the best policy earns on average while the numbers stay unknown: the value with all of
-        them at their means.
+        What the best policy earns while the numbers stay unknown: the value at their means.
     draws : (draws, numbers) array of float
     value : (draws,) array of float
         The value if the numbers of a draw were known.

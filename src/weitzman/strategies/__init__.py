@@ -3,10 +3,10 @@
 May import ``policy`` and what lies below it.
 """
 
-from .approximation import Approximation as Approximation
-from .approximation import approximate as approximate
+from .comparison import Approximation as Approximation
 from .comparison import Comparison as Comparison
 from .comparison import Strategy as Strategy
+from .comparison import approximate as approximate
 from .comparison import compare as compare
 from .fixed_orders import FixedOrder as FixedOrder
 from .fixed_orders import best_partially_adaptive as best_partially_adaptive

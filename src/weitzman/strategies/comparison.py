@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, check_counts, error_of_mean
-from .._common.numbers import about
+from .._common.numbers import about, number
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
 from .._common.text import columns as aligned
@@ -24,7 +24,7 @@ from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import simulate, two_sided
 from .fixed_orders import FixedOrder, best_partially_adaptive
-from .fixed_sets import FixedSet, best_nonadaptive
+from .fixed_sets import FixedLine, FixedSet, best_line, best_nonadaptive
 from .parts import WRITE_OUT
 from .thumb_rules import (
     MOST_DRAWS,
@@ -39,6 +39,7 @@ from .thumb_rules import (
 )
 
 _NONE = math.nan
+_HOW = {True: "best of all", False: "best found"}
 _ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
 
 
@@ -127,12 +128,14 @@ class Comparison(ResultTable):
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry per strategy: its attributes, and what is lost and the share that is earned."""
-        rows = [
-            {name: getattr(s, name, _NONE) for name in _COLUMNS}
-            | {"lost": self.lost(s.key), "share": self.share(s.key)}
-            for s in self.strategies
-        ]
-        return {name: [row[name] for row in rows] for name in _COLUMNS}
+        each: dict[str, Callable[[Strategy], Any]] = {
+            "lost": lambda s: self.lost(s.key),
+            "share": lambda s: self.share(s.key),
+        }
+        return {
+            name: [each[name](s) if name in each else getattr(s, name) for s in self.strategies]
+            for name in _COLUMNS
+        }
 
     def cells(self) -> list[list[str]]:
         """The strategies as text, with 95 % intervals."""
@@ -179,28 +182,20 @@ _COLUMNS = (
 
 
 def compare(
-    forest: Forest | Solution,
-    *,
-    episodes: int = 100_000,
-    rng: np.random.Generator | int = 0,
-    budget: int | None = None,
-    limit: int | None = None,
-    time_limit: float | None = None,
-    solution: Solution | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> Comparison:
+    forest: Forest | Solution, *, episodes: int = 100_000, rng: np.random.Generator | int = 0,
+    budget: int | None = None, limit: int | None = None, time_limit: float | None = None,
+    solution: Solution | None = None, threads: int | None = None,
+    executor: Executor | None = None, progress: Progress | None = None,
+) -> Comparison:  # fmt: skip
     """The optimal policy next to the best fixed order, the best fixed set and usual heuristics.
 
     Index policies and sets are evaluated exactly; the best order and set are exact for small
     forests and otherwise the best found, with a bound. Strategies that choose at random or end with
     a budget are evaluated exactly on small forests, by looking at all situations. On larger ones
-    they are simulated: the optimal policy, whose value is known, is simulated with the same random
-    numbers and takes out the noise that both share. No estimate is better than the optimum.
+    they are simulated with common random numbers: the optimal policy, whose value is known, takes
+    out the noise that both share. No estimate is better than the optimum.
 
-    Discounting, a risk tolerance and several prizes apply to all strategies. With discounting the
-    order of a fixed set matters, too: costs are paid when boxes are opened. With a risk tolerance
+    Discounting, a risk tolerance and several prizes apply to all strategies. With a risk tolerance
     every value is a certainty equivalent.
 
     Parameters
@@ -220,10 +215,9 @@ def compare(
         Seconds for the search of an order.
     solution : Solution, optional
         The solution of the forest, if it is already known; not needed if ``forest`` is a solution.
-    threads : int, optional
-    executor : optional
-        Workers to share the strategies, as for :func:`~weitzman.solve`; ``rng`` must then be a
-        seed. The result does not depend on it.
+    threads, executor : optional
+        As for :func:`~weitzman.solve`; with an executor ``rng`` must be a seed. The result does
+        not depend on them.
     progress : callable, optional
         Called with (steps done, steps in all): one for each kind of strategy after the optimal one.
 
@@ -257,22 +251,18 @@ def compare(
     most = max(1, round(optimum.openings)) if budget is None else budget
     data = _Trial(solved, episodes, rng, most, threads, limit, time_limit)
     fixed, *others = spread(executor, _tried, data, _kinds(forest), progress)
-    assert isinstance(fixed, _Fixed), "the first kind"
+    assert isinstance(fixed, tuple), "the first kind"
     order, chosen = fixed
     nothing = forest.prizes * forest.outside
-    rows = [
-        replace(_exact("optimal", "fully adaptive (optimal)", optimum), value=solved.value),
-        Strategy(
-            "fixed_order", "fixed order, best stopping", order.value, 0.0, order.bound,
-            "exact" if order.exact else "best found",
-        ),
-        Strategy(
-            "fixed_set", "fixed set", chosen.value, 0.0, chosen.bound,
-            "exact" if chosen.exact else "best found",
-        ),
-        *[x for x in others if isinstance(x, Strategy)],
-        Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0),
-    ]  # fmt: skip
+    rows = [replace(_exact("optimal", "fully adaptive (optimal)", optimum), value=solved.value)]
+    best: tuple[tuple[str, str, FixedOrder | FixedSet], ...] = (
+        ("fixed_order", "fixed order, best stopping", order), ("fixed_set", "fixed set", chosen)
+    )  # fmt: skip
+    for key, name, x in best:
+        how = "exact" if x.exact else "best found"
+        rows.append(Strategy(key, name, x.value, 0.0, x.bound, how))
+    rows += [x for x in others if isinstance(x, Strategy)]
+    rows.append(Strategy("nothing", "nothing", nothing, 0.0, _NONE, "exact", 0.0, 0.0))
     return Comparison(forest, tuple(rows), order, chosen)
 
 
@@ -288,28 +278,15 @@ class _Trial(NamedTuple):
     time_limit: float | None
 
 
-class _Fixed(NamedTuple):
-    """The best order, which falls back on the set, and the best set."""
-
-    order: FixedOrder
-    chosen: FixedSet
-
-
 def _kinds(forest: Forest) -> list[str]:
     """The keys of what is tried, in the order of the rows; first the fixed set and order."""
     few = forest.boxes <= WRITE_OUT
-    kinds = [
-        (True, "fixed"),
-        (few and bool(np.isfinite(forest.outside)), "priority_list"),
-        (True, "reward_grid"),
-        (True, "myopic"),
-        (len(forest) <= WRITE_OUT, "expected_value"),
-        (True, "everything"),
-        (True, "budget"),
-        (few, "random_order"),
-        (few, "random_budget"),
-    ]
-    return [kind for there, kind in kinds if there]
+    kinds = {
+        "fixed": True, "priority_list": few and bool(np.isfinite(forest.outside)),
+        "reward_grid": True, "myopic": True, "expected_value": len(forest) <= WRITE_OUT,
+        "everything": True, "budget": True, "random_order": few, "random_budget": few,
+    }  # fmt: skip
+    return [kind for kind, there in kinds.items() if there]
 
 
 _RULES: dict[str, tuple[str, Callable[[Solution], Policy]]] = {
@@ -320,7 +297,7 @@ _RULES: dict[str, tuple[str, Callable[[Solution], Policy]]] = {
 }
 
 
-def _tried(trial: _Trial, kind: str) -> Strategy | _Fixed:
+def _tried(trial: _Trial, kind: str) -> Strategy | tuple[FixedOrder, FixedSet]:
     """What one kind of strategy earns; also called by workers."""
     solved, episodes, rng, most, threads, limit, time_limit = trial
     forest = solved.forest
@@ -329,7 +306,7 @@ def _tried(trial: _Trial, kind: str) -> Strategy | _Fixed:
         order = best_partially_adaptive(
             forest, solution=solved, limit=limit, time_limit=time_limit, fixed_set=chosen
         )
-        return _Fixed(order, chosen)
+        return order, chosen
     if kind in _RULES:
         name, policy = _RULES[kind]
         return _exact(kind, name, evaluate(policy(solved), threads=threads))
@@ -388,3 +365,119 @@ def _estimated(
     # the value is known not to exceed the optimum: moving an estimate there never makes it worse
     value = sign * min(mean, sign * solved.value)
     return Strategy(key, name, value, error, _NONE, "simulated", *means)
+
+
+# -- fixed plans ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximation(ResultTable):
+    """The best line and the best set found, next to what no strategy can exceed.
+
+    Attributes
+    ----------
+    forest : Forest
+    bound : float
+        No strategy earns more (less, when minimizing): the optimal value and its certified gap.
+    promised : float
+        The paper's claim about the best fixed plan: half of what the optimal policy finds above the
+        outside option, less all of its costs. True for independent rewards, not in general. NaN
+        where something must be taken, and with discounting, a risk tolerance or several prizes,
+        which the paper does not consider.
+    line : FixedLine
+    chosen : FixedSet
+        Its ``exact`` says whether it is proven to be the best set of all.
+    """
+
+    forest: Forest
+    bound: float
+    promised: float
+    line: FixedLine
+    chosen: FixedSet
+
+    def ratio(self, value: float) -> float:
+        """A lower bound on the share of the possible gain over the outside option in a value.
+
+        With an outside option of 0 this is the paper's ratio. NaN where nothing can be gained, or
+        where something must be taken.
+        """
+        nothing = self.forest.prizes * self.forest.outside
+        gain = self.bound - nothing
+        return (value - nothing) / gain if gain and math.isfinite(gain) else math.nan
+
+    @property
+    def reached(self) -> bool:
+        """Whether the best set found earns as much as the paper promises."""
+        short = (self.promised - self.chosen.value) * (self.forest.sign)
+        return short <= _ROUNDING * max(1.0, abs(self.promised))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The plans, each with the ratio that it achieves; NaN where there is none."""
+        size = int((self.chosen.copies > 0).sum())
+        rows: list[tuple[str, int | None, float, str]] = [
+            ("no strategy exceeds", None, self.bound, ""),
+            ("fixed set", size, self.chosen.value, _HOW[self.chosen.exact]),
+            ("fixed line", len(self.line.order), self.line.value, _HOW[True]),
+            ("  with stopping", None, self.line.followed, ""),
+        ]
+        if math.isfinite(self.promised):
+            note = "reached by the set" if self.reached else "not reached"
+            rows.append(("promised", None, self.promised, note))
+        plan, boxes, value, how = map(list, zip(*rows, strict=True))
+        ratio = [self.ratio(x) for _, _, x, _ in rows]
+        return {"plan": plan, "boxes": boxes, "value": value, "ratio": ratio, "how": how}
+
+    def cells(self) -> list[list[str]]:
+        """The plans as text."""
+        found = self.columns()
+        return [list(found)] + [
+            [
+                plan, "" if boxes is None else str(boxes), number(value),
+                "" if math.isnan(ratio) else f"{ratio:.4f}", how,
+            ]
+            for plan, boxes, value, ratio, how in zip(*found.values(), strict=True)
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        line, chosen = self.ratio(self.line.value), self.ratio(self.chosen.value)
+        return f"Approximation(bound={self.bound:.8g}, line={line:.4f}, set={chosen:.4f})"
+
+
+def approximate(
+    forest: Forest, *, depth: int | None = None, limit: int | None = None,
+    solution: Solution | None = None,
+) -> Approximation:  # fmt: skip
+    """The best line and the best set, with the ratio to the optimum that they really achieve.
+
+    Parameters
+    ----------
+    forest : Forest
+    depth : int, optional
+        Boxes of the line, at most.
+    limit : int, optional
+        Sets to examine, at most; see :func:`best_nonadaptive`.
+    solution : Solution, optional
+        The solution of the forest, if it is already known.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> pair = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
+    >>> found = approximate(pair)
+    >>> found.line.value, found.chosen.value, found.bound
+    (4.0, 5.5, 6.0)
+    >>> round(found.ratio(found.line.value), 4)
+    0.6667
+    """
+    forest.must_end("a fixed plan")
+    solved = solve(forest) if solution is None else solution
+    sign = forest.sign
+    optimum = evaluate(solved)
+    promised = math.nan
+    if math.isfinite(forest.outside) and forest.is_plain:
+        promised = (optimum.reward + forest.outside) / 2 - sign * optimum.spend
+    line, chosen = (
+        best_line(forest, depth=depth),
+        best_nonadaptive(forest, limit=limit, solution=solved),
+    )
+    return Approximation(forest, solved.value + sign * solved.gap, promised, line, chosen)

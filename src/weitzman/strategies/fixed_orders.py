@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -88,20 +88,15 @@ class FixedOrder:
 
 
 def best_partially_adaptive(
-    forest: Forest,
-    *,
-    limit: int | None = None,
-    time_limit: float | None = None,
-    solution: Solution | None = None,
-    fixed_set: FixedSet | None = None,
-) -> FixedOrder:
+    forest: Forest, *, limit: int | None = None, time_limit: float | None = None,
+    solution: Solution | None = None, fixed_set: FixedSet | None = None,
+) -> FixedOrder:  # fmt: skip
     """The best order for opening boxes when only stopping may depend on what is seen.
 
-    First good orders are found: the boxes that the optimal policy is most likely to open are put
-    in order, then more and more boxes are added, and each time runs of boxes are moved as long as
-    that helps. Then branch and bound looks for a better one: no order with a given beginning earns
-    more than that beginning followed by a free search. Where the limit is reached first, the bound
-    says what could be missed.
+    First the boxes that the optimal policy is most likely to open are put in order, then more and
+    more boxes are added, and each time runs of boxes are moved as long as that helps. Then branch
+    and bound looks for a better one: no order with a given beginning earns more than that beginning
+    followed by a free search.
 
     Parameters
     ----------
@@ -160,16 +155,12 @@ def best_partially_adaptive(
     elif not (whole and few is full) or sign * bound > sign * most:
         bound = most
     order = tuple(int(numbers[i]) for i in search.found)
-    found = FixedOrder(full, order, value, bound, exact)
-    if fixed_set is None or sign * fixed_set.value <= sign * value:
-        return found
-    if sign * fixed_set.value > sign * value + _ROUNDING:
-        return replace(
-            found, forest=fixed_set.forest, order=fixed_set.order, value=fixed_set.value,
-            exact=False,
-        )  # fmt: skip
-    bound = sign * max(sign * bound, sign * fixed_set.value)
-    return replace(found, value=fixed_set.value, bound=bound)
+    if fixed_set is not None and sign * fixed_set.value > sign * value:
+        if sign * fixed_set.value > sign * value + _ROUNDING:
+            full, order, exact = fixed_set.forest, fixed_set.order, False
+        value = fixed_set.value
+        bound = sign * max(sign * bound, sign * value)
+    return FixedOrder(full, order, value, bound, exact)
 
 
 def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:

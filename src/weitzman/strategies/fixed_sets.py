@@ -9,7 +9,7 @@ every set follows from the best orders of the sets with one box less.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
@@ -65,8 +65,9 @@ class FixedSet:
         No set earns more (less, when minimizing).
     exact : bool
         Whether this is the best set of all.
-    sequence : tuple of int, optional
-        With discounting: the order of opening, which decides when costs are paid.
+    order : tuple of int
+        Numbers of the boxes in the order of opening; with discounting it decides when costs are
+        paid.
     """
 
     forest: Forest
@@ -74,20 +75,12 @@ class FixedSet:
     value: float
     bound: float
     exact: bool
-    sequence: tuple[int, ...] | None = None
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Numbers of the boxes to open, in an order in which they can be opened."""
-        if self.sequence is not None:
-            return self.sequence
-        return in_turn(self.forest, np.flatnonzero(self.copies).tolist())
+    order: tuple[int, ...]
 
     @property
     def boxes(self) -> tuple[str, ...]:
-        """Names of the boxes to open; with discounting, in the order of opening."""
-        some = np.flatnonzero(self.copies).tolist() if self.sequence is None else self.sequence
-        return tuple(self.forest.name(v) for v in some)
+        """Names of the boxes in the order of opening."""
+        return tuple(self.forest.name(v) for v in self.order)
 
     def __repr__(self) -> str:
         kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
@@ -105,10 +98,9 @@ def best_nonadaptive(
     The set contains the parent of each of its boxes. All sets of a small forest are examined. On a
     larger one, the sets that the optimal policy opens with at least a certain probability are
     candidates. Among the 200 likeliest boxes, the best of them is improved by adding a box with all
-    boxes above it, and by dropping a box with all boxes below it, as long as that helps. Branch and
-    bound follows, because the expected maximum is a submodular function of the set: the gains over
-    a set bound what any larger set can earn. With discounting or a risk tolerance, the bound is the
-    value of the optimal policy.
+    boxes above it, and by dropping a box with all boxes below it. Branch and bound follows, because
+    the expected maximum is a submodular function of the set. With discounting or a risk tolerance,
+    the bound is the value of the optimal policy.
 
     Parameters
     ----------
@@ -137,7 +129,6 @@ def best_nonadaptive(
     if sign * line.value > sign * value:
         copies, value = np.bincount(line.order, minlength=len(forest)), line.value
     value = sign * min(sign * value, sign * solved.value)  # above it is only rounding
-    found = FixedSet(forest, copies, value, bound, False)
     full, whole = likely_part(forest, opened)
     if len(full) > _IMPROVED:
         likely = likely_first(full, opened if full is forest else evaluate(solve(full)).opened)
@@ -145,7 +136,7 @@ def best_nonadaptive(
         full, whole = part(full, 1 * kept), False
     values = SetValues(full)
     order = _every_set(values, room)
-    sure, ceiling = order is not None, np.inf
+    exact, ceiling = order is not None, np.inf
     if order is None:
         first = copies
         if full is not forest:
@@ -154,7 +145,7 @@ def best_nonadaptive(
         starts = [frozenset[int](), frozenset(np.flatnonzero(first).tolist())]
         best = max((_improved(values, s, room) for s in starts), key=values.value)
         if values.submodular:
-            best, ceiling, sure = _bounded(values, best, room)
+            best, ceiling, exact = _bounded(values, best, room)
         order = values.sequence(best)
     chosen = np.zeros(len(full), np.int64)
     chosen[list(order)] = 1
@@ -162,19 +153,16 @@ def best_nonadaptive(
     if full.prizes < forest.prizes:  # trees were left out
         earned += (forest.prizes - full.prizes) * forest.outside
     earned = sign * min(sign * earned, sign * solved.value)
-    if sure and whole:
-        return FixedSet(full, chosen, earned, earned, True, values.timed(order))
+    exact = exact and whole
     if whole:
-        bound = sign * max(min(ceiling, sign * bound), max(sign * earned, sign * value))
-        found = replace(found, bound=bound)
-    if sign * earned >= sign * value:
-        found = FixedSet(full, chosen, earned, bound, False, order)
-    if forest.factors is None:
-        return replace(found, sequence=None)
-    if found.sequence is None:
-        some = np.flatnonzero(found.copies).tolist()
-        return replace(found, sequence=in_turn(found.forest, some))
-    return found
+        ceiling = sign * earned if exact else min(ceiling, sign * bound)
+        bound = sign * max(ceiling, sign * earned, -np.inf if exact else sign * value)
+    is_better = exact or sign * earned >= sign * value
+    if is_better:
+        forest, copies, value = full, chosen, earned
+    if forest.factors is None or not is_better:
+        order = in_turn(forest, np.flatnonzero(copies).tolist())
+    return FixedSet(forest, copies, value, bound, exact, order)
 
 
 def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
@@ -251,6 +239,11 @@ def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, 
 # -- values of sets ------------------------------------------------------------------------------
 
 
+def ready(parent: Sequence[int], members: Members) -> list[int]:
+    """Boxes that can be opened once the members are."""
+    return [v for v, up in enumerate(parent) if v not in members and (up < 0 or up in members)]
+
+
 class SetValues:
     """Values of sets of a forest without copies, as numbers of the recursion: higher is better."""
 
@@ -275,12 +268,6 @@ class SetValues:
         self._fixed: dict[int, float] = {}  # expected costs, where nothing is discounted
         self._worth: dict[tuple[Members, Members], float] = {}
         self._patience = [self._cost_of_delay(v) for v in range(len(f))]
-
-    def ready(self, members: Members) -> list[int]:
-        """Boxes that can be opened once the members are."""
-        return [
-            v for v, up in enumerate(self.parent) if v not in members and (up < 0 or up in members)
-        ]
 
     def reward(self, members: Members, silent: Members = frozenset()) -> float:
         """The expected reward, discounted or as a utility, of opening all members.
@@ -349,10 +336,6 @@ class SetValues:
         """An order with cheap and slow boxes early, parents before children."""
         return in_turn(self.forest, members, self._patience)
 
-    def timed(self, order: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The order, where it counts."""
-        return None if self.forest.factors is None else order
-
     def _cost_of_delay(self, v: int) -> float:
         if self.costs is None or len(self.weights.defect) == 0:
             return 0.0
@@ -387,7 +370,7 @@ class SetValues:
                 net[v] = max(0.0, gain - self.step(frozenset(), v) + net[v])
                 if self.parent[v] not in members:  # the spare entry stands above all roots
                     net[self.parent[v]] += net[v]
-        return {v: net[v] for v in self.ready(members) if net[v] > 0}
+        return {v: net[v] for v in ready(self.parent, members) if net[v] > 0}
 
 
 def _bounded(values: SetValues, found: Members, room: int) -> tuple[Members, float, bool]:
@@ -422,7 +405,7 @@ def _every_set(values: SetValues, room: int) -> tuple[int, ...] | None:
     while layer:
         larger: dict[Members, tuple[float, tuple[int, ...]]] = {}
         for members, (spend, order) in layer.items():
-            for v in values.ready(members):
+            for v in ready(values.parent, members):
                 more, cost = members | {v}, spend + values.step(members, v)
                 if more not in larger or cost < larger[more][0]:
                     larger[more] = cost, (*order, v)
@@ -472,8 +455,7 @@ class FixedLine:
         What opening all of them earns, whatever they show: the paper's fixed line. No other line
         within the allowed depth earns more in this way.
     followed : float
-        What opening them one by one earns, stopping when that is best. Another line may earn more
-        in this way.
+        What opening them one by one earns, stopping when that is best.
     looked_at : int
         Boxes that the search looked at.
     """
@@ -490,10 +472,8 @@ class FixedLine:
         return tuple(self.forest.name(v) for v in self.order)
 
     def __repr__(self) -> str:
-        return (
-            f"FixedLine({counted(len(self.order), 'box')}, value={self.value:.8g}, "
-            f"followed={self.followed:.8g})"
-        )
+        size, ends = counted(len(self.order), "box"), f"followed={self.followed:.8g}"
+        return f"FixedLine({size}, value={self.value:.8g}, {ends})"
 
     _repr_html_ = as_html
 
@@ -503,9 +483,8 @@ def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:
 
     This is the paper's approximation for forests, for any laws and costs: the search looks at all
     lines from the roots and drops a line once even the top reward in its next box would not make up
-    for the costs. So the search ends early without a bound on the depth, and finds the best line of
-    all. Discounting and a risk tolerance count as they do for the optimal policy. With several
-    prizes a line fills one place; all other places are worth the outside option.
+    for the costs. With several prizes a line fills one place; all other places are worth the
+    outside option.
 
     Parameters
     ----------
@@ -546,8 +525,7 @@ def _line(forest: Forest, depth: int) -> tuple[list[int], int]:
     """The best line to open as a whole, and how many boxes were looked at.
 
     Lines are followed down each tree with the weighed law of the last state and the best reward,
-    a step function that jumps only at the rewards on the line. A line is dropped once even the top
-    reward, at no cost and without delay, would not make it the best.
+    a step function that jumps only at the rewards on the line.
     """
     f, w, policy = forest, Weights.of(forest), everything(forest)
     timed = w.tolerance == 0

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, frozen
 from .._common.numbers import counted, such
 from .._common.text import as_html
 from ..errors import InvalidArgument, InvalidForest, TooLarge
@@ -34,17 +35,14 @@ class Dag:
         The parents of each box; empty for a root. Boxes may come in any order.
     cost : n entries
         A number; or an array with an axis for each parent (its states), in the order of
-        ``parents``; or such an array with a last axis for the own states, if the cost is random.
+        ``parents``, and perhaps a last axis for the own states, if the cost is random.
     rewards : one shared vector, or n vectors
-        The reward of each state; minus infinity (plus, when minimizing) for a signal without a
-        reward.
+        The reward of each state; minus infinity (plus, when minimizing) for a signal.
     law : n arrays
         ``law[i][s1, s2, ..., y]`` is the probability of state y of box i once its parents show
         s1, s2, ...; a vector for a root.
-    names : n names, optional
-    outside : float, optional
-        0 by default when maximizing; required when minimizing.
-    minimize : bool
+    names, outside, minimize
+        As for a forest.
 
     Examples
     --------
@@ -72,16 +70,10 @@ class Dag:
     order: tuple[int, ...]
 
     def __init__(
-        self,
-        *,
-        parents: Sequence[Sequence[int]],
-        cost: Sequence[ArrayLike],
-        rewards: Sequence[ArrayLike] | ArrayLike,
-        law: Sequence[ArrayLike],
-        names: Sequence[object] | None = None,
-        outside: float | None = None,
-        minimize: bool = False,
-    ) -> None:
+        self, *, parents: Sequence[Sequence[int]], cost: Sequence[ArrayLike],
+        rewards: Sequence[ArrayLike] | ArrayLike, law: Sequence[ArrayLike],
+        names: Sequence[object] | None = None, outside: float | None = None, minimize: bool = False,
+    ) -> None:  # fmt: skip
         n = len(parents)
         each: Any = rewards
         if len(each) and np.ndim(each[0]) == 0:
@@ -94,51 +86,40 @@ class Dag:
                 )
         above = tuple(tuple(map(int, p)) for p in parents)
         columns: dict[str, Any] = {
-            "parents": above,
-            "rewards": tuple(_numbers(r) for r in each),
-            "law": tuple(_numbers(p) for p in law),
-            "names": titles,
-            "outside": float(default_outside(outside, minimize)),
-            "minimize": minimize,
+            "parents": above, "rewards": tuple(map(_numbers, each)),
+            "law": tuple(map(_numbers, law)), "names": titles,
+            "outside": float(default_outside(outside, minimize)), "minimize": minimize,
             "order": _parents_first(above, titles),
-        }
+        }  # fmt: skip
         for name, column in columns.items():
             object.__setattr__(self, name, column)
-        shapes = [self._shape(i) for i in range(n)]
-        for i in range(n):
-            _check_box(self, i, shapes[i])
-        full = tuple(_full_cost(self, i, _numbers(cost[i]), shapes[i]) for i in range(n))
+        full = tuple(_checked_cost(self, i, _numbers(cost[i])) for i in range(n))
         object.__setattr__(self, "cost", full)
-
-    def _shape(self, i: int) -> tuple[int, ...]:
-        """States of the parents, then own states."""
-        return tuple(len(self.rewards[p]) for p in (*self.parents[i], i))
 
     @classmethod
     def of(cls, forest: Forest, limit: int = 1000) -> Dag:
         """A forest as a graph, all copies written out."""
         forest.must_be_plain("a graph of boxes")
         f = expand(forest, limit)
+        roots = f.parent < 0
+        costs = [
+            np.broadcast_to(f.costs[int(f.cost[v])], f.laws.shape[f.law[v]]) for v in range(len(f))
+        ]
         laws = [f.laws[int(i)] for i in f.law]
-        root = (f.parent < 0).tolist()
         return cls(
             parents=[[] if p < 0 else [p] for p in f.parent.tolist()],
-            cost=[_forest_cost(f, v) for v in range(len(f))],
+            cost=[x[0] if root else x for x, root in zip(costs, roots, strict=True)],
             rewards=[f.rewards[int(r)][0] for r in f.reward],
-            law=[law[0] if top else law for law, top in zip(laws, root, strict=True)],
-            names=[f.name(v) for v in range(len(f))],
-            outside=f.outside,
-            minimize=f.minimize,
-        )
+            law=[x[0] if root else x for x, root in zip(laws, roots, strict=True)],
+            names=[f.name(v) for v in range(len(f))], outside=f.outside, minimize=f.minimize,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.parents)
 
     def __repr__(self) -> str:
-        edges = sum(map(len, self.parents))
-        return (
-            f"Dag({counted(len(self), 'box')}, {counted(edges, 'edge')}, outside {self.outside:g})"
-        )
+        size = f"{counted(len(self), 'box')}, {counted(sum(map(len, self.parents)), 'edge')}"
+        return f"Dag({size}, outside {self.outside:g})"
 
     @property
     def sign(self) -> float:
@@ -160,21 +141,11 @@ class Dag:
 
 def _numbers(x: ArrayLike) -> FloatArray:
     try:
-        column = np.array(x, np.float64)
+        return frozen(np.array(x, np.float64))
     except (TypeError, ValueError) as error:
         raise InvalidForest(
             f"costs, rewards and laws must be numbers, but got {repr(x)[:60]}."
         ) from error
-    column.flags.writeable = False
-    return column
-
-
-def _forest_cost(f: Forest, v: int) -> FloatArray:
-    cost = f.costs[int(f.cost[v])]
-    if f.parent[v] < 0:
-        return cost[0] if cost.shape[1] > 1 else cost[0, 0]  # type: ignore[no-any-return]
-    wide = np.broadcast_to(cost, f.laws.shape[f.law[v]])
-    return np.array(wide)
 
 
 def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> tuple[int, ...]:
@@ -187,29 +158,20 @@ def _parents_first(parents: tuple[tuple[int, ...], ...], names: tuple[str, ...])
             f"a parent must be the number of a box (0 to {n - 1}), but box {names[bad[0]]!r} has "
             f"{parents[bad[0]]} ({such(len(bad), 'box')})."
         )
-    missing = [len(set(above)) for above in parents]
-    below: list[list[int]] = [[] for _ in parents]
-    for i, above in enumerate(parents):
-        for p in set(above):
-            below[p].append(i)
-    order = [i for i in range(n) if not parents[i]]
-    for i in order:  # grows while it is read
-        for c in below[i]:
-            missing[c] -= 1
-            if missing[c] == 0:
-                order.append(c)
-    if len(order) < n:
-        lost = sorted(set(range(n)) - set(order))
+    try:
+        return tuple(TopologicalSorter(dict(enumerate(parents))).static_order())
+    except CycleError as error:
         raise InvalidForest(
-            f"parents must not form a cycle, but {names[lost[0]]!r} is on one or below one "
-            f"({such(len(lost), 'box')}). Take an edge out."
-        )
-    return tuple(order)
+            f"parents must not form a cycle, but {names[min(error.args[1])]!r} is on one. Take an "
+            f"edge out."
+        ) from None
 
 
-def _check_box(dag: Dag, i: int, shape: tuple[int, ...]) -> None:
+def _checked_cost(dag: Dag, i: int, cost: FloatArray) -> FloatArray:
+    """Check a box; its cost with an axis for each parent and one for the own states."""
     name, law, reward = dag.names[i], dag.law[i], dag.rewards[i]
     none = np.inf if dag.minimize else -np.inf
+    shape = tuple(np.size(dag.rewards[p]) for p in (*dag.parents[i], i))
     if len(set(dag.parents[i])) < len(dag.parents[i]):
         raise InvalidForest(f"parents must differ, but box {name!r} has {dag.parents[i]}.")
     if reward.ndim != 1 or len(reward) == 0 or not (np.isfinite(reward) | (reward == none)).all():
@@ -228,25 +190,16 @@ def _check_box(dag: Dag, i: int, shape: tuple[int, ...]) -> None:
             f"probabilities must not be negative and must sum to 1, but the law of box {name!r} "
             f"has {law.min():.6g}, and a sum that is off by {off.max():.6g}. Rescale its rows."
         )
-
-
-def _full_cost(dag: Dag, i: int, cost: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """The cost with an axis for each parent and one for the own states."""
     if cost.shape not in ((), shape[:-1], shape):
         raise InvalidForest(
             f"a cost is one number, or has an entry for the states of the parents {shape[:-1]}, or "
-            f"also for the own states {shape}, but that of box {dag.names[i]!r} has shape "
-            f"{cost.shape}."
+            f"also for the own states {shape}, but that of box {name!r} has shape {cost.shape}."
         )
-    if cost.shape == shape[:-1]:
-        cost = cost[..., None]
     if not ((cost >= 0).all() and np.isfinite(cost).all()):
         raise InvalidForest(
-            f"costs must be finite and not negative, but box {dag.names[i]!r} has {cost.min():.6g}."
+            f"costs must be finite and not negative, but box {name!r} has {cost.min():.6g}."
         )
-    full = np.array(np.broadcast_to(cost, shape))
-    full.flags.writeable = False
-    return full
+    return frozen(np.broadcast_to(cost[..., None] if cost.shape == shape[:-1] else cost, shape))
 
 
 Seen = tuple[tuple[int, int], ...]  # open boxes with closed children, and what they showed
@@ -262,7 +215,7 @@ class Exhaustive:
     value : float
         Expected payoff of the best of all strategies.
     first_box : str or None
-        The name of the box to open first; None if it is best to open nothing.
+        The box to open first; None if it is best to open nothing.
     situations : int
         Situations that were looked at.
     """
@@ -278,8 +231,7 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     """The best adaptive strategy on any small graph of boxes.
 
     A situation is which boxes are closed, what the open ones with closed children showed, and the
-    best reward so far; boxes that can no longer lead to a better reward are left out. The optimum
-    is a maximum over all actions in every situation.
+    best reward so far. The optimum is a maximum over all actions in every situation.
 
     Parameters
     ----------
@@ -312,8 +264,8 @@ def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:
     except (_Enough, RecursionError) as error:
         states = count_situations(dag)
         raise TooLarge(
-            f"after {search.states} situations there is no end yet, and there may be "
-            f"{_about(states)} of them; the limit is {limit}. Raise `limit` if you can wait.",
+            f"after {search.states} situations there is no end yet, and there may be up to "
+            f"{states:.1e} of them; the limit is {limit}. Raise `limit` if you can wait.",
             states,
         ) from error
     name = None if first is None else dag.names[first]
@@ -334,10 +286,6 @@ def count_situations(dag: Dag) -> float:
     return min(1e300, math.prod(min(1e300, ways[i]) for i in dag.order if not dag.parents[i]))
 
 
-def _about(x: float) -> str:
-    return f"up to {x:.0f}" if x < 1e6 else f"up to {x:.1e}" if x < 1e300 else "endlessly many"
-
-
 class _Enough(Exception):
     """The limit is reached."""
 
@@ -350,31 +298,23 @@ class _Enumeration:
 
     def __init__(self, dag: Dag, limit: int) -> None:
         self.dag, self.limit = dag, limit
-        self.parents = [_bits(above) for above in dag.parents]
-        self.children = [_bits(below) for below in dag.children()]
-        self.reward = [[dag.sign * r for r in row.tolist()] for row in dag.rewards]
+        below = dag.children()
+        self.parents, self.children = list(map(_bits, dag.parents)), list(map(_bits, below))
+        self.reward = [(dag.sign * row).tolist() for row in dag.rewards]
         self.cost = [dag.mean_cost(i) for i in range(len(dag))]
-        self.hope = self._hopes()
+        self.hope = [0.0] * len(dag)  # the best reward that each box, or one below, can ever hold
+        for i in reversed(dag.order):
+            possible = dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
+            own = dag.sign * dag.rewards[i][possible]
+            self.hope[i] = max([float(own.max()), *(self.hope[c] for c in below[i])])
         self.alive: dict[float, int] = {}
         self.memo: dict[Situation, float] = {}
         self.states = 0  # situations looked at
 
-    def _hopes(self) -> list[float]:
-        """The best reward that each box, or one below it, can ever hold."""
-        hope = [0.0] * len(self.dag)
-        below = self.dag.children()
-        for i in reversed(self.dag.order):
-            possible = self.dag.law[i].reshape(-1, len(self.reward[i])).max(axis=0) > 0
-            own = max(r for r, p in zip(self.reward[i], possible, strict=True) if p)
-            hope[i] = max([own, *(hope[c] for c in below[i])])
-        return hope
-
     def start(self) -> tuple[float, int | None]:
         """Optimal value, and the first box to open."""
-        everything = _bits(range(len(self.dag)))
-        best = self.dag.sign * self.dag.outside
-        value = self.value_at(everything, (), best)
-        closed = everything & self._worth(best)
+        every, best = _bits(range(len(self.dag))), self.dag.sign * self.dag.outside
+        value, closed = self.value_at(every, (), best), every & self._worth(best)
         actions = [(self._opening(closed, (), best, i), -i) for i in self._ready(closed)]
         top, number = max(actions, default=(-math.inf, 0))
         return value, -number if top > best else None

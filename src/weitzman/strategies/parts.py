@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._kernels.episodes import PrizePlaces, Ready
+from .._kernels.episodes import PrizePlaces
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand
@@ -101,12 +101,6 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
     return max(0, int(forest.prizes) - max(1, int(trees)))
 
 
-def ready_room(forest: Forest, where: PrizePlaces) -> Ready:
-    """Room for one episode after the other of a random order."""
-    n, trees = len(forest), int(where.tree.max()) + 1
-    return Ready(np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(trees))
-
-
 def places(forest: Forest) -> PrizePlaces:
     """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
     reject_quotas(forest, "a strategy of another kind")
@@ -128,9 +122,8 @@ def sum_of_largest(
     broadcast. By Theorem 3 of the theory page the sum is
     :math:`K x_0 + \int_{x_0}^\infty E\min(K, N(x))\,dx` with N(x) the numbers above x.
     """
-    exactly: list[FloatArray] = [np.ones(len(grid))] + [
-        np.zeros(len(grid))
-    ] * prizes  # P(exactly i exceed x); the last: i or more
+    none_yet = [np.ones(len(grid)), *[np.zeros(len(grid))] * prizes]
+    exactly: list[FloatArray] = none_yet  # P(exactly i exceed x); the last: i or more
     for row in none:
         more = [(1.0 - row) * p for p in exactly]
         exactly = [row * p for p in exactly]

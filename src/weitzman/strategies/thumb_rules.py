@@ -1,7 +1,7 @@
 """What people do instead: index rules of thumb, a list worked through once, no order at all.
 
 A fixed *order* may stop but never skip: in a search with stages that is a weak rival. A priority
-*list* skips a box that is not worth its cost after what was seen, and goes on with the next.
+*list* skips a box that is not worth its cost after what was seen, and continues with the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray, check_counts
-from .._kernels.episodes import Game, Tally, play_random
+from .._kernels.episodes import Game, Ready, Tally, play_random
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -22,7 +22,7 @@ from ..errors import InvalidForest
 from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import Simulation, run_episodes, stream_key, tabulate
-from .parts import WRITE_OUT, children_first, places, ready_room
+from .parts import WRITE_OUT, children_first, places
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range
 
@@ -62,9 +62,9 @@ def _apart(f: Forest) -> tuple[Forest, IntArray]:
 def on_reward_grid(solution: Solution) -> Policy:
     """The index from the paper's table: the least reward x at which opening does not pay.
 
-    The paper reads the index off a table over the rewards (and the outside option) only: the least
-    x among them with Phi(x) = x. That is the true index rounded up to the next reward. It stops
-    correctly on a single line, but is too coarse to rank boxes.
+    The paper reads the index off a table over the rewards (and the outside option) only. That is
+    the true index rounded up to the next reward. It stops correctly on a single line, but is too
+    coarse to rank boxes.
     """
     f = solution.forest
     sign = f.sign
@@ -79,15 +79,9 @@ def on_reward_grid(solution: Solution) -> Policy:
 
 def everything(forest: Forest) -> Policy:
     """Open all boxes, whatever they show."""
-    return same_index(forest, np.inf)
-
-
-def same_index(forest: Forest, index: float) -> Policy:
-    """One index for all boxes, higher being better also when minimizing."""
-    sign = forest.sign
     most = int(forest.laws.shape[forest.law, 0].max())
-    one: FloatArray = np.full(most, sign * index)
-    return Policy.of(forest, np.zeros(len(forest), np.int64), one)
+    index: FloatArray = np.full(most, forest.sign * np.inf)
+    return Policy.of(forest, np.zeros(len(forest), np.int64), index)
 
 
 class Worked(NamedTuple):
@@ -107,8 +101,7 @@ def by_expected_value(forest: Forest) -> Policy:
 
     In drug development this is the risk-adjusted net present value: the chance-weighted reward
     less the costs of the stages that are reached, discounted if the forest is. What fails leaves
-    the outside option. It counts what a box unlocks, but ignores that the search may stop with
-    another box, and ignores risk tolerance.
+    the outside option. It ignores that the search may stop with another box, and risk tolerance.
 
     Examples
     --------
@@ -268,13 +261,9 @@ def by_situation(solution: Solution, rule: str, budget: int) -> Exactly | None:
 
 
 def random_order(
-    solution: Solution,
-    episodes: int,
-    rng: np.random.Generator | int,
-    *,
-    budget: int | None = None,
-    threads: int | None = None,
-) -> Simulation:
+    solution: Solution, episodes: int, rng: np.random.Generator | int, *,
+    budget: int | None = None, threads: int | None = None,
+) -> Simulation:  # fmt: skip
     """Open one of the available boxes at random, each with the same probability.
 
     Parameters
@@ -311,7 +300,8 @@ def random_order(
     game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))
 
     def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        room = ready_room(f, where)
+        n, trees = len(f), int(where.tree.max()) + 1
+        room = Ready(np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(trees))
         play_random(tables, game, where, f.parent, (first, last), Tally(out, opened), room)
 
     return run_episodes(play, f, episodes, threads=threads)

@@ -201,7 +201,7 @@ def partial_fits(
     steps : int
         How many steps a full run has.
     checkpoint : path, optional
-        Where to keep the model as a pickle before each report; a run that is brought back goes on
+        Where to keep the model as a pickle before each report; a run that is brought back continues
         from there. Only read files that you have written.
 
     Returns

@@ -16,8 +16,8 @@ from zlib import crc32
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, RUN
+from ..learn.log_tables import Config
 from ..learn.run_model import check_model
 from .full_runs import full_run_index
 from .loop import Callback, Catch, Loop, Missing, checked
@@ -64,7 +64,7 @@ def optimize(
     process returns the result of the whole search. Trials of a process that was killed go to the
     others: at once on the same machine, and within a few minutes on another one. A copy takes the
     place of such a trial, which is then FAIL. For this the ``objective`` must take ``past``, with
-    checkpoints where all processes find them; otherwise each process goes on with its own trials.
+    checkpoints where all processes find them; otherwise each process continues with its own trials.
 
     Parameters
     ----------

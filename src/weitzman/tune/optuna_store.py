@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._common.disk import Heartbeats, Process, this_process
 from ..errors import InvalidArgument
-from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, COSTS, ENDED, RUN
+from ..learn.log_tables import Config
 from .race import Race
 from .run_store import NoMore, TakenOver
 from .runs import Row

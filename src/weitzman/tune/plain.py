@@ -93,7 +93,7 @@ def optimize(
         What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
         leave it, or train it again up to where it was, and pay for that again.
     catch : exception, or several
-        If a run raises one of these exceptions, the run has failed and the search goes on. Any
+        If a run raises one of these exceptions, the run has failed and the search continues. Any
         other exception ends the search; its attribute ``result`` holds what was found until then.
     refit : bool, optional
         Fit the model again now and then, to what it knew and what this search has shown. The

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import InvalidAnswer, InvalidArgument
-from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN, FirstRuns
+from ..learn.log_tables import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 
 if TYPE_CHECKING:
-    from ..learn.noise import Belief, ScoreNoise
+    from ..learn.ladder import Belief, ScoreNoise
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
@@ -208,7 +208,7 @@ class Race:
         self._owed = 0  # and those of them that were handed out and not yet started
         self._peak: tuple[Run, int] | None = None  # run and row of the best score
         self._best = self.outside  # its worth, or the outside option
-        self._again: list[int] = []  # runs whose move was given back, first come first served
+        self._again: list[int] = []  # runs whose move was released, first come first served
         self._candidates: list[Config] = []
         self._unused: set[int] = set()  # candidates not yet handed out,
         self._picked: list[int] = []  # and those not yet started
@@ -250,7 +250,7 @@ class Race:
         best, point = self._best, self._point
         if self._again:
             run = self.runs[self._again[0]]
-            assert run.until is not None  # given back in the middle of a move
+            assert run.until is not None  # released in the middle of a move
             return Move(run.number, run.until, self._index(run), best, None, point)
         top = self._top()
         if top is None or not top[1] > best:
@@ -459,7 +459,7 @@ class Race:
         self._enlist()
 
     def exhausted(self) -> None:
-        """There are no more runs to start; a new one that was handed out is taken back."""
+        """There are no more runs to start; a new one that was handed out is released."""
         self._left, self._owed = 0, 0
         self._unused.clear()
         self._picked.clear()

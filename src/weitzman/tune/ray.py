@@ -29,8 +29,8 @@ from typing import Any
 from .._common.disk import Process, is_alive, this_process
 from .._common.optional import need
 from ..errors import InvalidArgument, JournalError
-from ..learn.features import flat
 from ..learn.log_readers import rising_results
+from ..learn.log_tables import flat
 from ..learn.run_model import check_model
 from .full_runs import full_run_index
 from .prices import Allowance

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
-from ..learn.features import flat
 from ..learn.first_runs import from_nothing
+from ..learn.log_tables import flat
 from ..learn.resemblance import ResemblanceModel, fit
 from ..learn.run_model import RunModel, check_model
 

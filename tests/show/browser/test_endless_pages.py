@@ -94,7 +94,7 @@ def test_the_explorer_makes_a_line_endless(visit, explore, tmp_path):
     page = visitor.page
     visitor.solved()
     page.locator(".row", has_text="revise").click()
-    page.get_by_label("Goes on without end").check()
+    page.get_by_label("Continues without end").check()
     visitor.solved()
     assert float(visitor.text("#value")) == pytest.approx(weitzman.solve(drafts()).value, abs=1e-6)
     assert re.search(r"^[\d.]+ boxes opened on average", visitor.text("#headline"), re.MULTILINE)

@@ -2,7 +2,7 @@
 
 const LOST = "The program behind this page does not answer. Download your work, then start the program again.";
 
-/** The answer to a question; a request that is refused is an error. */
+/** The answer to a question; a request that is rejected is an error. */
 export async function ask(what, body, headers = { "Content-Type": "application/json" }) {
   const response = await fetch(what, { method: "POST", body, headers });
   if (response.status === 403) throw new Error(await response.text());

@@ -112,9 +112,9 @@ export class Editor {
   #endless(box) {
     const tick = el("input", { type: "checkbox", id: "endless", ".checked": isEndless(box),
       onchange: () => this.act.change((d) => setEndless(d, box.key, tick.checked), null,
-        `letting ${box.name} ${tick.checked ? "go on without end" : "end"}`) });
+        `letting ${box.name} ${tick.checked ? "continue without end" : "end"}`) });
     return el("p", {}, el("label", {}, tick,
-      " Goes on without end: each box is followed by another one like it"));
+      " Continues without end: each box is followed by another one like it"));
   }
 
   /** The cost of a box, its duration or its factor; `matrix` as it is now. */

@@ -2,7 +2,7 @@
 
 The server listens on 127.0.0.1 only. The address holds a random token, which every request needs.
 Requests under another host name (a name server may have been made to point here) or from another
-origin (a page elsewhere) are refused, so that no other page in the same browser can use it.
+origin (a page elsewhere) are rejected, so that no other page in the same browser can use it.
 Script and style are files of their own, so that the policy of the page allows no inline script.
 A request has a deadline and connections are counted, so that nobody can keep the server busy.
 """
@@ -31,7 +31,7 @@ from ..page import Markup, escape, linked, policy, script, style, worded
 from .workbench import Workbench
 
 _MOST = 2**26  # bytes of a request
-_DIGITS = 12  # digits of its length; longer numbers are refused
+_DIGITS = 12  # digits of its length; longer numbers are rejected
 _CONNECTIONS = 64  # at a time; a browser opens six
 _PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (

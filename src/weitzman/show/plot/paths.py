@@ -79,7 +79,7 @@ def search_path(search: Search) -> SearchPath:
 
 
 def search(search: Search, *, ax: Axes | None = None) -> Axes:
-    """A search step by step: it goes on while the highest index is above the best so far.
+    """A search step by step: it continues while the highest index is above the best so far.
 
     The line is the best reward so far. The band below it (above it, when minimizing) is the spend
     so far, so the other edge of the band is the payoff of stopping there. Dots are findings. Ticks

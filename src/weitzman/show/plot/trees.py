@@ -301,7 +301,7 @@ _MOST_BARS = 60  # with more states, indices are dots against the rewards
 
 
 def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
-    """An endless line: after which states the search goes on, and with how much in hand.
+    """An endless line: after which states the search continues, and with how much in hand.
 
     The bar of a state ends at its index: go on while the best so far is lower. A dot is the reward
     of the state itself. Where the dot lies within the bar, go on although the state was seen.
