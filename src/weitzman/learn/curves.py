@@ -70,18 +70,15 @@ class Curves:
 
     Parameters
     ----------
-    runs : tuple of str
-        A name for each run, unique within its task.
+    runs, task, kind : tuples of str
+        A name for each run, unique within its task; its task and kind, "" where there is none.
     start : (n + 1,) array of int
         The rows of run r are ``start[r]`` to ``start[r + 1]``, by ascending step.
     step, score, cost : arrays with one entry per row
         When the row was seen; what was seen, NaN where the run diverged; and what it cost to see
         it, counted from the row before.
-    task, kind : tuples of str
-        The task and kind of each run; "" where there is none.
     ended : (n,) array of bool
-        Whether the run came to its own end with its last row. If False, the run was cut off there,
-        and nobody knows what would have followed.
+        Whether the run came to its own end with its last row, and was not cut off there.
     minimize : bool
         Lower scores are better.
     settings : tuple of mappings
@@ -108,34 +105,27 @@ class Curves:
 
     @classmethod
     def read(
-        cls,
-        source: Any,
-        *,
-        run: str | Sequence[str] = "run",
-        step: str = "step",
-        score: str = "score",
-        cost: str | None = "cost",
-        task: str | Sequence[str] | None = "task",
-        kind: str | Sequence[str] | None = None,
-        ended: str | bool | None = None,
-        minimize: bool | None = None,
-        settings: Any = None,
-        cumulative: bool | None = None,
+        cls, source: Any, *, run: str | Sequence[str] = "run", step: str = "step",
+        score: str = "score", cost: str | None = "cost", task: str | Sequence[str] | None = "task",
+        kind: str | Sequence[str] | None = None, ended: str | bool | None = None,
+        minimize: bool | None = None, settings: Any = None, cumulative: bool | None = None,
         blank: Blank | None = None,
-    ) -> Curves:
+    ) -> Curves:  # fmt: skip
         """Read curves from a table with one row for each step of each run.
 
         Parameters
         ----------
         source : path, pandas.DataFrame, list of rows, or mapping from names to columns
             Files: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.jsonl``; they need pandas.
-        run : str or several
-            The columns that name a run within its task.
+        run, task : str or several
+            The columns that name a run within its task. A task of None takes all runs as one task.
         step, score, cost : str
             The columns with whole numbers, scores and costs. A cost of None counts 1 for every
-            row.
-        task, kind : str or several, optional
-            Columns that are constant within a run. A task of None takes all runs as one task.
+            row. If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first
+            one is taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``,
+            ``seconds`` or ``dataset``.
+        kind : str or several, optional
+            Columns that are constant within a run.
         ended : str, bool or None
             Whether the last row of a run is its own end: a column that says so in its last row,
             or one answer for all runs. With None, a run that got as far as any run of its task has
@@ -144,10 +134,9 @@ class Curves:
             Lower scores are better. By default if the name of the score says so, as ``val_loss``
             does.
         settings : list of str, path, pandas.DataFrame, or mapping from names to columns
-            What runs were started with: columns of the log, or a table of its own with one row for
-            each run. The table is joined by the columns that name a run and its task, or by those
-            of these columns that the table has. Settings are numbers, texts, or blanks where a
-            setting does not apply.
+            What runs were started with: columns of the log, or a table with one row for each run,
+            joined by the columns that name a run and its task, or those of them that it has.
+            Settings are numbers, texts, or blanks where a setting does not apply.
         cumulative : bool, optional
             Costs are counted from the start of the run, not from the row before; or they are times
             of day, and then the first row of a run costs as much as its rows usually do. By default
@@ -156,12 +145,6 @@ class Curves:
             What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
             step, whose cost then belongs to the next score. The default is "skipped" if a score
             follows a blank in most runs with blanks, and "diverged" otherwise.
-
-        Notes
-        -----
-        If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first one is
-        taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``, ``seconds``
-        or ``dataset``.
 
         Examples
         --------
@@ -192,9 +175,8 @@ class Curves:
             number.setdefault(key, len(number))
             for key in zip(tasks, table.words(run), strict=True)
         ])  # fmt: skip
-        order = np.lexsort((when, of_row))
-        ends = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
-        first, last = order[ends[:-1]], order[ends[1:] - 1]
+        order, ends = np.lexsort((when, of_row)), np.cumsum(np.bincount(of_row))
+        first, last = order[ends - np.bincount(of_row)], order[ends - 1]
         ordered, seen = of_row[order], table.numbers(score, blank=True)[order]
         if np.isnan(seen).all():
             raise InvalidArgument(
@@ -251,12 +233,8 @@ class Curves:
     ) -> Curves:  # fmt: skip
         """The trials of a Ray Tune experiment.
 
-        Parameters
-        ----------
-        source : ResultGrid, or path
-            What ``Tuner.fit`` returns, or the folder of the experiment, which is read without Ray.
-        metric, step, cost : str
-            Names in the results. Names of nested results are joined by slashes.
+        ``source`` is what ``Tuner.fit`` returns, or the folder of the experiment, which is read
+        without Ray. Names of nested results are joined by slashes.
         """
         return cls._of(ray_runs(source, metric, step, cost), metric, "cost", options)
 
@@ -267,15 +245,8 @@ class Curves:
     ) -> Curves:  # fmt: skip
         """The runs of MLflow experiments. With several experiments, each is a task of its own.
 
-        Parameters
-        ----------
-        experiments : str or several
-            Names of experiments, or their ids.
-        metric : str
-        tracking_uri : str, optional
-            By default the tracking URI that MLflow is set to.
-        online : bool
-            Must be said of a tracking server, which is reached over the network.
+        Experiments are given by name or id; ``tracking_uri`` is by default the one that MLflow is
+        set to. A tracking server, which is reached over the network, needs ``online=True``.
         """
         runs = mlflow_runs(experiments, metric, tracking_uri, online)
         return cls._of(runs, metric, "elapsed", options)
@@ -305,14 +276,9 @@ class Curves:
     ) -> Curves:
         """Scalars of TensorBoard: every folder with event files is a run.
 
-        Parameters
-        ----------
-        folder : path or several
-            Searched with its subfolders.
-        tag : str
-        cost : "time" or "steps"
-            What a row costs: the seconds since the row before, or the steps. Times with a pause in
-            them, or all written at once, give a warning.
+        One folder or several are searched with their subfolders. A row costs the seconds since the
+        row before, or with ``cost="steps"`` the steps. Times with a pause in them, or all written
+        at once, give a warning.
         """
         return cls._of(tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
 

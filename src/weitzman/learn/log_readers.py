@@ -27,6 +27,7 @@ ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that
 CONTINUES = "weitzman:continues"  # number of the trial whose place it takes, rows and all
 
 _MOST_SETTINGS = 10_000  # of a run, laid out: a few lines of YAML can stand for billions
+_DEEPEST = 100  # settings within settings
 _LONGEST, _LONGEST_STATE = 2**20, 2**28  # bytes of hparams.yaml and of trainer_state.json
 _PAGE = 1000  # runs asked for at once
 _STEP, _TIME = "_step", "_runtime"  # columns of Weights & Biases
@@ -55,14 +56,11 @@ class LoggedRun(NamedTuple):
         A row without a step is left out. If all rows have the same step, they are counted from 1 in
         the order of time.
         """
-        known = [(float(time), a_number(x), a_number(y)) for time, x, y in rows]
-        known = [row for row in known if not math.isnan(row[1])]
-        if any(math.isinf(step) for _, step, _ in known):
-            raise InvalidFile("steps must be finite, but one is not.")
+        known = [(float(time), a_step(x), a_number(y)) for time, x, y in rows if not is_blank(x)]
         known.sort(key=lambda row: row[0])
         if len(known) > 1 and len({step for _, step, _ in known}) == 1:
             known = [(time, number, score) for number, (time, _, score) in enumerate(known, 1)]
-        last = {int(step): (score, time) for time, step, score in known}
+        last = {step: (score, time) for time, step, score in known}
         order = sorted(last)
         return cls(name, order, [last[x][0] for x in order], [last[x][1] for x in order], **more)
 
@@ -72,10 +70,21 @@ def a_number(x: Any) -> float:
     return math.nan if x is None or x == "" else float(x)
 
 
+def is_blank(x: Any) -> bool:
+    """Whether a log has no number here."""
+    return math.isnan(a_number(x))
+
+
+def a_step(x: Any) -> int:
+    """A step of a log."""
+    step = float(x)
+    if not step.is_integer():
+        raise InvalidFile(f"steps must be whole numbers, but one is {step:g}.")
+    return int(step)
+
+
 def number_or_text(x: Any) -> Any:
     """A setting that was logged as text, as a number if it is one."""
-    if not isinstance(x, str):
-        return x
     for kind in (int, float):
         with suppress(ValueError):
             return kind(x)
@@ -84,24 +93,22 @@ def number_or_text(x: Any) -> Any:
 
 def plain_settings(x: Any) -> dict[str, Any]:
     """Settings as a file holds them: a mapping that is not endless once it is laid out."""
-    sizes: dict[int, int] = {}
 
-    def size(part: Any, depth: int) -> int:
-        if not isinstance(part, (dict, list, tuple)):
-            return 1
-        if id(part) not in sizes:
-            if depth > 100:  # or it holds itself
-                raise InvalidFile("settings are nested too deeply.")
-            inner = part.values() if isinstance(part, dict) else part
-            sizes[id(part)] = 1 + sum(size(one, depth + 1) for one in inner)
-        return sizes[id(part)]
+    def size(part: Any, depth: int = 0) -> int:
+        inner = part.values() if isinstance(part, dict) else part
+        found = 1
+        for one in inner if isinstance(part, (dict, list, tuple)) else ():
+            found += size(one, depth + 1)
+            if found > _MOST_SETTINGS or depth >= _DEEPEST:  # or it holds itself
+                raise InvalidFile(
+                    f"a run must have at most {_MOST_SETTINGS:,} settings, nested at most "
+                    f"{_DEEPEST} deep."
+                )
+        return found
 
-    if size(x, 0) > _MOST_SETTINGS:
-        raise InvalidFile(f"a run must have at most {_MOST_SETTINGS:,} settings.")
-    if not isinstance(x, dict):
-        return {}
-    blank = (None if isinstance(v, float) and math.isnan(v) else v for v in x.values())
-    return dict(zip(map(str, x), blank, strict=True))
+    size(x)
+    found = x.items() if isinstance(x, dict) else ()
+    return {str(k): None if isinstance(v, float) and math.isnan(v) else v for k, v in found}
 
 
 # -- files and folders ----------------------------------------------------------------------------
@@ -115,18 +122,18 @@ def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path
     """
     if not isinstance(source, (str, os.PathLike)):
         return [found for each in source for found in files_below(each, name, other)]
-    path = Path(source)
+    path, by_file = Path(source), "*" in name
     if not path.exists():
         raise InvalidFile(f"{path}: there is no such file or folder.")
     if path.is_file():
-        return [(path.stem if "*" in name else path.parent.name or path.stem, path)]
+        return [(path.stem if by_file else path.parent.name or path.stem, path)]
     found = sorted([*path.rglob(name), *(path.rglob(other) if other else ())])
     if not found:
         raise InvalidFile(f"{path}: the folder must hold a file {name}, but it holds none.")
     out = []
     for file in found:
         part = file.relative_to(path)
-        part = part.with_suffix("") if "*" in name and file.name != other else part.parent
+        part = part.with_suffix("") if by_file and file.name != other else part.parent
         out.append((part.as_posix() if str(part) != "." else path.resolve().name, file))
     return out
 
@@ -248,23 +255,22 @@ def rising_results(
     Results that repeat a step (trained again since a checkpoint) count with their cost. The last
     result of a trial is logged again when it is done, which costs nothing.
     """
-    last, extra = -1, 0.0
+    extra = 0.0
     seen: dict[int, Mapping[str, Any]] = {}
     for result in map(flat, results):
-        if metric not in result or math.isnan(a_number(result.get(step))):
+        if metric not in result or is_blank(result.get(step)):
             continue
-        paid = a_number(result.get(cost))
-        paid = 0.0 if math.isnan(paid) else paid
-        if int(result[step]) <= last:
+        paid = 0.0 if is_blank(result.get(cost)) else float(result[cost])
+        at = a_step(result[step])
+        if at <= next(reversed(seen), -1):
             # the same moment is one result that was logged twice
             clocks = [x for x in ("timestamp", "time_total_s") if x in result]
-            before = seen.get(int(result[step]), {})
+            before = seen.get(at, {})
             again = clocks and all(result[x] == before.get(x) for x in clocks)
             extra += 0.0 if again else paid
             continue
-        last = int(result[step])
-        seen[last] = result
-        yield last, a_number(result[metric]), paid + extra
+        seen[at] = result
+        yield at, a_number(result[metric]), paid + extra
         extra = 0.0
 
 
@@ -376,17 +382,17 @@ def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
     else:
         for run in source:
             rows = list(run.scan_history(keys=[_STEP, _TIME, metric]))
-            settings = {k: v for k, v in dict(run.config).items() if not k.startswith("_")}
             if rows:
-                yield _history(run.name or run.id, columns_of(rows), metric, settings)
+                yield _history(run.name or run.id, columns_of(rows), metric, dict(run.config))
 
 
-def _history(name: str, table: LogColumns, metric: str, settings: Any) -> LoggedRun:
+def _history(name: str, table: LogColumns, metric: str, config: Config) -> LoggedRun:
     """One run; rows without the metric were not evaluated."""
     score = table.numbers(metric, blank=True)
     when = table.numbers(table.role("step", "step"), blank=True)
     seen = ~np.isnan(score) & ~np.isnan(when)
     times = table.numbers(_TIME)[seen] if _TIME in table.names else when[seen] + 1
+    settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
     return LoggedRun.of(name, zip(times, when[seen], score[seen], strict=True), settings=settings)
 
 
@@ -417,10 +423,7 @@ def _offline(name: str, path: Path, metric: str) -> LoggedRun:
         return {"/".join(x.nested_key) or x.key: json.loads(x.value_json) for x in items}
 
     for data in _records(path):
-        try:
-            said = record.FromString(data)
-        except Exception as error:  # protobuf's own kinds differ between its versions
-            raise InvalidFile(f"{path}: a record is damaged: {error}") from None
+        said = record.FromString(data)
         if said.HasField("run"):
             name = said.run.display_name or said.run.run_id or name
             config.update(values(said.run.config.update))
@@ -436,8 +439,7 @@ def _offline(name: str, path: Path, metric: str) -> LoggedRun:
     ]
     if not kept:
         return LoggedRun(name, names=there)
-    settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
-    return _history(name, columns_of(kept), metric, settings)
+    return _history(name, columns_of(kept), metric, config)
 
 
 # A file of a run is a log in the format of LevelDB: blocks of 32 KiB with records, each with a
@@ -525,7 +527,7 @@ def studies_of(source: Any) -> Sequence[Study]:
 
     They all maximize or all minimize.
     """
-    studies = source
+    found = list(source) if isinstance(source, (list, tuple)) else [source]
     if isinstance(source, str):
         if "://" not in source:
             raise InvalidArgument(
@@ -538,25 +540,23 @@ def studies_of(source: Any) -> Sequence[Study]:
         optuna = need("optuna", "optuna")
         with reading(source, "a storage of Optuna"):
             names = optuna.get_all_study_names(source)
-            studies = [optuna.load_study(study_name=name, storage=source) for name in names]
-        if not studies:
+            found = [optuna.load_study(study_name=name, storage=source) for name in names]
+        if not found:
             raise InvalidArgument(f"{source}: the storage holds no study.")
-    found = list(studies) if isinstance(studies, (list, tuple)) else [studies]
-    for study in found:
-        if not hasattr(study, "get_trials"):
-            raise InvalidArgument(
-                f"trials are read from an optuna.Study or a list of them, but got a "
-                f"{type(study).__name__}."
-            )
-        if len(study.directions) != 1:
-            raise InvalidArgument(
-                f"a study must have one objective, but {study.study_name!r} has "
-                f"{len(study.directions)}."
-            )
     with reading(source if isinstance(source, str) else "studies", "a storage of Optuna"):
-        directions = {study.direction for study in found}
-    if len(directions) != 1:
-        raise InvalidArgument("studies to be read together must all maximize or all minimize.")
+        for study in found:
+            if not hasattr(study, "get_trials"):
+                raise InvalidArgument(
+                    f"trials are read from an optuna.Study or a list of them, but got a "
+                    f"{type(study).__name__}."
+                )
+            if len(study.directions) != 1:
+                raise InvalidArgument(
+                    f"a study must have one objective, but {study.study_name!r} has "
+                    f"{len(study.directions)}."
+                )
+        if len({study.direction for study in found}) != 1:
+            raise InvalidArgument("studies to be read together must all maximize or all minimize.")
     return found
 
 
@@ -564,35 +564,34 @@ def optuna_runs(studies: Sequence[Study]) -> Iterator[LoggedRun]:
     """The trials that show something, with their parameters as settings."""
     for study in studies:
         with reading(f"study {study.study_name!r}", "a study of Optuna"):
-            yield from _trials_of(study, study.study_name if len(studies) > 1 else "")
+            trials = _without_copies(study.get_trials(deepcopy=False))
+            yield from _trials_of(trials, study.study_name if len(studies) > 1 else "")
 
 
-def _trials_of(study: Study, task: str) -> Iterator[LoggedRun]:
-    """The trials of one study."""
-    trials = _without_copies(study.get_trials(deepcopy=False))
+def _trials_of(trials: Sequence[Trial], task: str) -> Iterator[LoggedRun]:
+    """The trials of one study; if none reports on the way, they are runs of one step."""
     whole = not any(trial.intermediate_values for trial in trials)
     shown, seconds = {}, {}
     for t in trials:
-        shown[t.number] = t.intermediate_values
-        if whole:  # no trial reports on the way: trials are runs of one step
-            over = t.state.name == "COMPLETE" and t.value is not None
-            shown[t.number] = {1: t.value} if over else {}
+        over = whole and t.state.name == "COMPLETE" and t.value is not None
+        shown[t.number] = {1: t.value} if over else t.intermediate_values
         seconds[t.number] = None if t.duration is None else float(t.duration.total_seconds())
     # what a report costs on average, for trials that are not over; 1 if unknown
-    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None]
-    total, reports = (sum(x) for x in zip((0.0, 0), *(x for x in paid if x[1]), strict=True))
+    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None and shown[n]]
+    total, reports = (sum(x) for x in zip((0.0, 0), *paid, strict=True))
     usual = total / reports if total > 0 else 1.0
     for trial in trials:
         rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
         noted = trial.user_attrs.get(COSTS) or ()
         each = usual if took is None else took / max(len(rows), 1)
-        known = len(noted) >= len(rows)
         ours = RUN in trial.user_attrs
         yield LoggedRun(
             f"trial {trial.number}",
             [step for step, _ in rows],
             [score for _, score in rows],
-            [float(x) for x in noted[: len(rows)]] if known else [each] * len(rows),
+            [float(x) for x in noted[: len(rows)]]
+            if len(noted) >= len(rows)
+            else [each] * len(rows),
             trial.params,
             task,
             ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",

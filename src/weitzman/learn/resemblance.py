@@ -39,16 +39,13 @@ class FitOptions:
     ----------
     ratio : float
         A rung is set where a run has paid this many times what it had paid at the rung before.
-    tail : float
-        How many runs of the log the imagined runs count for, which are better than all.
-    least : float
-        The least average distance of imagined runs above the best, in points of score.
+    tail, least : float
+        How many runs of the log the imagined runs count for, which are better than all, and their
+        least average distance above the best, in points of score.
     limit : float or None
         The best possible score, such as 1 for an accuracy or 0 for a loss, if known.
-    trees : int
-        Trees grown for each segment.
-    leaf : int
-        The fewest runs in a leaf.
+    trees, leaf : int
+        Trees grown for each segment, and the fewest runs in a leaf.
     states : int
         The most runs of the log that serve as states. In a larger log, some runs below the best
         stand for several runs.
@@ -63,17 +60,16 @@ class FitOptions:
     states: int = 1000
 
     def __post_init__(self) -> None:
-        rules = {
-            "ratio must be above 1": self.ratio > 1,
-            "tail must be at least 0": self.tail >= 0,
-            "least must be at least 0": self.least >= 0,
-            "trees must be at least 1": self.trees >= 1,
-            "leaf must be at least 1": self.leaf >= 1,
-            "states must be at least 3": self.states >= 3,
-        }
-        for rule, kept in rules.items():
-            if not kept:
-                raise InvalidArgument(f"{rule}, but it is {getattr(self, rule.split()[0])!r}.")
+        least = {"tail": 0, "least": 0, "trees": 1, "leaf": 1, "states": 3}
+        for name, low in least.items():
+            if not getattr(self, name) >= low:
+                raise InvalidArgument(
+                    f"{name} must be at least {low}, but it is {getattr(self, name)!r}."
+                )
+        if not self.ratio > 1:
+            raise InvalidArgument(f"ratio must be above 1, but it is {self.ratio!r}.")
+        if self.limit is not None and not np.isfinite(self.limit):
+            raise InvalidArgument(f"the limit must be finite, or None, but it is {self.limit!r}.")
 
 
 _VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
@@ -132,10 +128,6 @@ class ResemblanceModel(RunModel):
         self._ceiling = ceiling_of(options.limit, minimize)
         self.price = check_price(price)
         best = float(ladder.best.max())
-        if options.limit is not None and not np.isfinite(options.limit):
-            raise InvalidArgument(
-                f"the limit must be finite, or None, but it is {options.limit!r}."
-            )
         if best > self._ceiling:
             raise InvalidArgument(
                 f"no score may be better than the limit of {options.limit:g}, but a run showed "
@@ -348,14 +340,10 @@ class ResemblanceModel(RunModel):
             paid.append(high)
         size = len(runs.stages)
         return Forest.from_arrays(
-            parent=np.arange(-1, size - 1),
-            cost=paid,
-            rewards=rewards,
-            law=law,
-            count=[n] + [1] * (size - 1),
-            names=[f"0:{step}" for step in self.rungs],
+            parent=np.arange(-1, size - 1), cost=paid, rewards=rewards, law=law,
+            count=[n] + [1] * (size - 1), names=[f"0:{step}" for step in self.rungs],
             outside=-np.inf,
-        )
+        )  # fmt: skip
 
     def updated(self, curves: Curves, last: ResemblanceModel | None = None) -> ResemblanceModel:
         """The model learned from these curves too, with the same rungs and options.
@@ -390,24 +378,15 @@ class ResemblanceModel(RunModel):
         ``last`` was learned from the first of these runs, and may serve again.
         """
         return ResemblanceModel(
-            ladder,
-            self.encoder,
-            price=self.price,
-            minimize=self.minimize,
-            options=self.options,
+            ladder, self.encoder, price=self.price, minimize=self.minimize, options=self.options,
             last=last,
-        )
+        )  # fmt: skip
 
 
 def fit(
-    curves: Curves,
-    *,
-    price: float | None = None,
-    full_run_cost: float | None = None,
-    limit: float | None = None,
-    options: FitOptions | None = None,
-    rescored: bool | float = False,
-) -> ResemblanceModel:
+    curves: Curves, *, price: float | None = None, full_run_cost: float | None = None,
+    limit: float | None = None, options: FitOptions | None = None, rescored: bool | float = False,
+) -> ResemblanceModel:  # fmt: skip
     """Learn the law of a run from curves.
 
     Parameters
@@ -427,11 +406,7 @@ def fit(
         The prize is what a re-evaluation of the chosen run shows, not the score that it has shown:
         the best of many noisy scores is too high. With True the noise of scores is learned from the
         log; a number states its standard deviation. Then every score counts as the mean of its
-        re-evaluations, in the log and in the search..
-
-    Returns
-    -------
-    ResemblanceModel
+        re-evaluations, in the log and in the search.
 
     Examples
     --------

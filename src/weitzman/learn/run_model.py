@@ -16,20 +16,11 @@ from .log_tables import Config
 
 
 class Shown(NamedTuple):
-    """What a run has shown so far, and what it was started with.
+    """What a run has shown so far, and what it was started with."""
 
-    Attributes
-    ----------
-    steps, scores : sequences of equal length
-        All that was seen, by ascending step; NaN where the run had diverged.
-    costs : sequence, optional
-        What each row cost. Without costs, the usual cost is taken.
-    settings : mapping, optional
-    """
-
-    steps: Sequence[int]
-    scores: Sequence[float]
-    costs: Sequence[float] | None = None
+    steps: Sequence[int]  # all that was seen, by ascending step
+    scores: Sequence[float]  # NaN where the run had diverged
+    costs: Sequence[float] | None = None  # of each row; without costs, the usual cost is taken
     settings: Config | None = None
 
 
@@ -74,12 +65,9 @@ class RunModel(Protocol):
         return int(self.rungs[place]) if place < len(self.rungs) else None
 
     def next_index(
-        self,
-        steps: Sequence[int],
-        scores: Sequence[float],
-        costs: Sequence[float] | None = None,
-        settings: Config | None = None,
-    ) -> float:
+        self, steps: Sequence[int], scores: Sequence[float],
+        costs: Sequence[float] | None = None, settings: Config | None = None,
+    ) -> float:  # fmt: skip
         """The index of continuing a run that has shown this, in units of cost.
 
         Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
@@ -157,16 +145,13 @@ def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
             raise InvalidArgument("a run must have one score and one cost per step.")
     blank = ("",) * len(runs)
     return Curves(
-        runs=tuple(map(str, range(len(runs)))),
+        runs=tuple(map(str, range(len(runs)))), task=blank, kind=blank,
         start=np.cumsum([0, *(len(run.steps) for run in runs)]),
         step=np.concatenate([np.asarray(run.steps, np.int64) for run in runs]),
         score=np.concatenate([np.asarray(run.scores, np.float64) for run in runs]),
         cost=np.concatenate([np.asarray(x, np.float64) for x in paid]),
-        task=blank,
-        kind=blank,
-        ended=np.zeros(len(runs), bool),
-        minimize=minimize,
-    )
+        ended=np.zeros(len(runs), bool), minimize=minimize,
+    )  # fmt: skip
 
 
 def check_price(price: object) -> float:
