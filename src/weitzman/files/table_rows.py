@@ -158,7 +158,7 @@ class _Rows:
             each = self._numbers(name, given=said)
             if field.type is int:
                 wrong = np.flatnonzero((each != np.floor(each)) | (np.abs(each) > MAX_COUNT))
-                rule = f"a {name} must be at most {MAX_COUNT} and whole"
+                rule = f"a {name} must be a whole number of at most {MAX_COUNT}"
                 self._refuse(wrong, rule, lambda i: f"has {each[i]:.17g}")
             said = [field.type(x) for x in each.tolist()]
         first = {name: said[rows[0]] for name, rows in self.rows_of.items()}
