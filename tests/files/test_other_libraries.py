@@ -17,7 +17,7 @@ from reference import Problem, to_arrays
 from same_forests import assert_paper, assert_same
 
 from weitzman.errors import InvalidForest
-from weitzman.files.other_libraries import from_networkx, from_pandas, to_networkx, to_pandas
+from weitzman.files.instances import from_networkx, from_pandas, to_networkx, to_pandas
 from weitzman.forest.builder import side_by_side
 from weitzman.forest.model import Forest
 

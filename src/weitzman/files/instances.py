@@ -1,4 +1,4 @@
-"""The registry of file formats: ``load`` and ``save``.
+"""The registry of file formats, ``load`` and ``save``; and forests in pandas and NetworkX.
 
 Reading never runs code from a file and never takes much more memory than its size implies; writing
 replaces a file in one step or leaves it as it was.
@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
 
 from .._common.disk import check_regular, replacing
-from ..errors import InvalidFile
-from ..forest.model import Forest
+from .._common.numbers import such
+from .._common.optional import need
+from ..errors import InvalidFile, InvalidForest
+from ..forest.columns import Pool, short
+from ..forest.model import BY_BOX, SETTINGS, Forest
 from . import binary, json_format
 from .documents import Path, explained, parse, unpacked
 from .json_format import schema as schema
 from .ranges import Ranges
 from .sheets import READ_ONLY, SUFFIXES, WORKBOOK, is_table
+from .table_rows import forest_of_rows
 from .tables import AS_WRITTEN, TableOptions, TableReading, table_reading
-from .written_tables import write_forest
+from .written_tables import write_forest, written_columns
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
 
 
 def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
@@ -158,3 +168,207 @@ FORMATS = (
     *map(_table, SUFFIXES),
 )
 """All file formats of problems; of those that begin alike, the first is meant."""
+
+
+# -- other libraries ---------------------------------------------------------------------------
+
+
+def from_pandas(
+    table: pd.DataFrame, *, outside: float | None = None, minimize: bool | None = None
+) -> Forest:
+    """A forest from a long table: a row for each box, state of its parent, and own state.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The columns are
+
+        * ``box``: name or number of the box; numbers 0 to n - 1 are kept as they are;
+        * ``parent``, ``parent_state``: missing for a root;
+        * ``state``: own state; its order of appearance is kept;
+        * ``reward``: of the own state, missing where it has none;
+        * ``probability``: rows of probability 0 may be left out;
+        * ``cost``: may differ between the rows of a box;
+        * ``count``, ``endless``, ``group`` and all other fields of a box, as in
+          :meth:`Forest.from_arrays`; may be left out.
+    outside, minimize : optional
+        By default taken from ``table.attrs``, as all other settings.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import weitzman
+    >>> table = pd.DataFrame({
+    ...     "box": ["A", "A"], "parent": [None, None], "parent_state": [None, None],
+    ...     "state": [0, 10], "reward": [0, 10], "probability": [0.5, 0.5], "cost": [1, 1]})
+    >>> weitzman.solve(weitzman.files.from_pandas(table)).index("A")
+    8.0
+    """
+    need("pandas", "table")
+    terms = _settings(table.attrs, outside, minimize)
+    columns = {}
+    for name in table.columns:
+        cells = zip(table[name].tolist(), table[name].isna().to_numpy(), strict=True)
+        columns[str(name)] = [None if missing else x for x, missing in cells]
+    return forest_of_rows(columns, lambda i: f"row {i} of the table", **terms)[0]
+
+
+def to_pandas(forest: Forest) -> pd.DataFrame:
+    """The forest as a table that :func:`from_pandas` reads.
+
+    The settings (outside option, direction and so on) are in ``attrs``, which files do not keep.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> weitzman.files.to_pandas(forest)["probability"].tolist()
+    [0.5, 0.5]
+    """
+    pandas = need("pandas", "table")
+    columns: dict[str, Any] = written_columns(forest)
+    for name in ("box", "parent", "parent_state", "state"):
+        if all(x is None or isinstance(x, int) for x in columns[name]):
+            columns[name] = pandas.array(columns[name], dtype="Int64")
+    table: pd.DataFrame = pandas.DataFrame(columns)
+    table.attrs.update(_said(forest))
+    return table
+
+
+def _said(forest: Forest) -> dict[str, Any]:
+    """The settings of a forest beyond the defaults, by name, as Python holds them."""
+    said = [(one, x) for one in SETTINGS if (x := one.given(forest)) is not None]
+    return {one.name: dict(x) if one.type is dict else x for one, x in said}
+
+
+def _settings(
+    given: Mapping[str, Any], outside: float | None, minimize: bool | None
+) -> dict[str, Any]:
+    """The settings among some attributes, with what is given beside them."""
+    new = {"outside": outside, "minimize": minimize}
+    found = {one.name: given[one.name] for one in SETTINGS if one.name in given}
+    return found | {name: x for name, x in new.items() if x is not None}
+
+
+def from_networkx(
+    graph: nx.DiGraph[Any], *, outside: float | None = None, minimize: bool | None = None
+) -> Forest:
+    """A forest from a directed graph with an edge from each parent to its child.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Nodes have the attributes ``cost``, ``rewards`` and ``law``, and perhaps those of other
+        arguments of :meth:`Forest.from_arrays` with an entry for each box. Nodes 0 to n - 1 keep
+        their numbers; otherwise nodes come in the order of the graph and their labels become names.
+    outside, minimize : optional
+        By default attributes of the graph, as all other settings.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import weitzman
+    >>> graph = nx.DiGraph([("A", "B")])
+    >>> graph.add_node("A", cost=1, rewards=[0, 10], law=[0.5, 0.5])
+    >>> graph.add_node("B", cost=1, rewards=[0, 20], law=[[0.9, 0.1], [0.5, 0.5]])
+    >>> weitzman.solve(weitzman.files.from_networkx(graph)).index("B", 1)
+    18.0
+    """
+    nodes, parent = _check_graph(need("networkx", "graph"), graph)
+    settings = _settings(graph.graph, outside, minimize)
+    data = [graph.nodes[v] for v in nodes]
+    columns: dict[str, Any] = {}
+    for one in BY_BOX:
+        if one.form in ("names", "parent"):
+            continue
+        bare = [v for v, d in zip(nodes, data, strict=True) if one.name not in d]
+        if one.needed and bare:
+            raise InvalidForest(
+                f"every node must have the attributes cost, rewards and law, but node "
+                f"{bare[0]!r} has no {one.name!r} ({such(len(bare), 'node')}). Set "
+                f"graph.nodes[{bare[0]!r}][{one.name!r}]."
+            )
+        if len(bare) < len(nodes):
+            columns[one.name] = [d.get(one.name, one.default) for d in data]
+    names = None if nodes == list(range(len(nodes))) else nodes
+    return Forest.from_arrays(parent=parent, names=names, **columns, **settings)
+
+
+def to_networkx(forest: Forest) -> nx.DiGraph[Any]:
+    """The forest as a directed graph that :func:`from_networkx` reads.
+
+    Nodes are the names of the boxes, or their numbers where they have no names. The arrays are
+    read-only views; boxes of one kind share them.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["A"])
+    >>> weitzman.files.to_networkx(forest).nodes["A"]["rewards"].tolist()
+    [0.0, 10.0]
+    """
+    networkx = need("networkx", "graph")
+    nodes: list[Any] = list(range(len(forest)) if forest.names is None else forest.names)
+    root = (forest.parent < 0).tolist()
+    graph: nx.DiGraph[Any] = networkx.DiGraph(**_said(forest))
+    graph.add_nodes_from(nodes)
+    for one in BY_BOX:
+        x = one.given(forest)
+        if x is None or one.form in ("names", "parent"):
+            continue
+        at = getattr(forest, one.pointer).tolist() if one.pointer else range(len(forest))
+        # each matrix whole and by rows, so that equal boxes get the same objects
+        views = [(x[i], list(x[i])) for i in range(len(x))] if isinstance(x, Pool) else x
+        for v, node in enumerate(nodes):
+            value = views[at[v]]
+            if isinstance(x, Pool):
+                value = _shortest(value, root[v], one.form)
+            elif value is None or (one.form == "entry" and value == one.default):
+                continue
+            graph.nodes[node][one.name] = value if one.form != "entry" else one.type(value)
+    below = np.flatnonzero(forest.parent >= 0)
+    graph.add_edges_from((nodes[forest.parent[v]], nodes[v]) for v in below)
+    return graph
+
+
+def _shortest(view: tuple[Any, list[Any]], root: bool, form: str) -> Any:
+    """A matrix as :meth:`Forest.from_arrays` takes it, in the shortest form."""
+    matrix, rows = view
+    if form == "opening" and matrix.size == 1:
+        return float(matrix[0, 0])
+    if root or form == "rewards":
+        return rows[0]
+    return matrix[:, 0] if form == "opening" and matrix.shape[1] == 1 else matrix
+
+
+def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
+    """Nodes in the order of the boxes, and the number of the parent of each."""
+    if not isinstance(graph, networkx.Graph) or not graph.is_directed() or graph.is_multigraph():
+        raise InvalidForest(
+            f"a forest must be a networkx.DiGraph, but this is a {type(graph).__name__}. Draw an "
+            f"edge from each parent to its child."
+        )
+    if len(graph) == 0:
+        raise InvalidForest("a forest needs at least one box, but the graph has no nodes.")
+    if not networkx.is_branching(graph):
+        several = [v for v, degree in graph.in_degree() if degree > 1]
+        if several:
+            above = [u for u, _ in graph.in_edges(several[0])]
+            raise InvalidForest(
+                f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
+                f"{short(above)} ({such(len(several), 'node')}). Only forests can be solved."
+            )
+        cycle = [u for u, _ in networkx.find_cycle(graph)]
+        raise InvalidForest(
+            f"parents must lead to a root, but {short(cycle)} are a cycle. Take out one "
+            f"of these edges."
+        )
+    nodes = list(graph)
+    plain = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in nodes)
+    if plain and sorted(nodes) == list(range(len(nodes))):
+        nodes = list(range(len(nodes)))
+    number = {v: i for i, v in enumerate(nodes)}
+    parent = [-1] * len(nodes)
+    for u, v in graph.edges:
+        parent[number[v]] = number[u]
+    return nodes, parent

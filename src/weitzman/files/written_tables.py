@@ -21,13 +21,13 @@ from .._common.disk import replacing
 from .._common.numbers import is_currency_sign, plain_number
 from .._common.optional import need
 from ..errors import InvalidForest
-from ..forest.model import FIELDS, Forest
+from ..forest.model import FIELDS, SETTINGS, Forest
 from .documents import explained
 from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
 _DECIMALS = 6  # of a number in a cell, at most; the cell holds all of them
-_MOST_ROWS, _BYTES_PER_ROW = 250_000, 3300  # of a workbook, and memory of each while it is made
+_MOST_ROWS = 250_000  # of a workbook
 _MONEY = ("reward", "cost")
 LONGEST = {False: 100_000, True: 32_767}  # characters of a name in a text and in a workbook
 TOTALS = {
@@ -77,39 +77,27 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
 def settings_of(forest: Forest) -> list[list[Any]]:
     """What a table says above its heading: settings other than the defaults."""
     rows = list[list[Any]]()
-    for one in FIELDS:
-        x = None if one.form != "setting" else one.given(forest)
+    for one in SETTINGS:
+        x = one.given(forest)
         if x is not None and (forest.minimize or not one.always or x != one.default):
-            none = isinstance(x, float) and not np.isfinite(x)
-            rows.append(
-                [
-                    one.headings[0],
-                    "none" if none else one.shown(x) if one.type is dict else one.plain(x),
-                ]
-            )
+            cell = one.shown(x) if one.type is dict else one.plain(x)
+            rows.append([one.headings[0], "none" if cell is None else cell])
     return rows
 
 
 def _box_names(f: Forest, box: IntArray) -> list[Any]:
     """Names of boxes (-1: none), or numbers where they have no names."""
-    if f.names is None:
-        return [None if v < 0 else v for v in box.tolist()]
-    names = [*f.names, None]
+    names = [*(f.names or range(len(f))), None]
     return [names[v] for v in box.tolist()]
 
 
 def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
     """Names of states by rows of rewards (-1: none); numbers where no box has names."""
-    if all(names is None for names in f.state_names):
-        return [None if r < 0 else s for r, s in zip(row.tolist(), state.tolist(), strict=True)]
-    sizes = f.rewards.shape[:, 1].tolist()
-    flat = [
-        name
-        for names, k in zip(f.state_names, sizes, strict=True)
-        for name in (map(str, range(k)) if names is None else names)
-    ]
-    at = np.where(row < 0, len(flat), f.rewards.start[row] + state)
-    names = [*flat, None]
+    kind: type = str if any(f.state_names) else int
+    each = zip(f.state_names, f.rewards.shape[:, 1].tolist(), strict=True)
+    names: list[Any] = [x for given, k in each for x in given or map(kind, range(k))]
+    at = np.where(row < 0, len(names), f.rewards.start[row] + state)
+    names.append(None)
     return [names[i] for i in at.tolist()]
 
 
@@ -201,11 +189,11 @@ def money_formats(
     texts = [None if x is None else (written or _exact)(x) for x in values]
     if not unit:
         return [_format(text) for text in texts]
-    sign, quoted = is_currency_sign(unit), '"' + unit.replace('"', "") + '"'
-    plain = (
-        _format(f"{text}0" if sign and text and text[-2:-1] == "." else text) for text in texts
-    )
-    return [f"{quoted}{form}" if sign else f'{form}" "{quoted}' for form in plain]
+    quoted = '"' + unit.replace('"', "") + '"'
+    if not is_currency_sign(unit):
+        return [f'{_format(text)}" "{quoted}' for text in texts]
+    tenths = (f"{text}0" if text and text[-2:-1] == "." else text for text in texts)
+    return [f"{quoted}{_format(text)}" for text in tenths]
 
 
 def _exact(x: float) -> str:
@@ -220,10 +208,10 @@ def _format(text: str | None) -> str:
 
 
 def _check_rows(rows: int) -> None:
-    if rows > _MOST_ROWS:
+    if rows > _MOST_ROWS:  # each takes about 3.3 kB of memory while the workbook is made
         raise InvalidForest(
-            f"a workbook is written with at most {_MOST_ROWS} rows, but here are {rows}, which "
-            f"would take about {rows * _BYTES_PER_ROW / 1e9:.2g} GB of memory. Write .csv or .wz."
+            f"a workbook is written with at most {_MOST_ROWS} rows, but here are {rows}. Write "
+            f".csv or .wz."
         )
 
 
@@ -243,16 +231,13 @@ def _fill(sheet: Any, block: Block) -> None:
     sheet.freeze_panes = sheet.cell(head + 1, 1)
     for i, (name, values) in enumerate(block.columns.items(), 1):
         letter = sheet.cell(head, i).column_letter
-        wide = max([len(name), *(len(_text(x)) for x in values[:1000] if x is not None)])
-        sheet.column_dimensions[letter].width = min(wide, _WIDEST) + 3
+        texts = (f"{x:,.4f}" if isinstance(x, float) else str(x) for x in values[:1000] if x)
+        sheet.column_dimensions[letter].width = (
+            min(max(len(name), *map(len, texts), 1), _WIDEST) + 3
+        )
         if name in block.formats:
             for j in range(head + 1, sheet.max_row + 1):
                 sheet.cell(j, i).number_format = block.formats[name][j - head - 1]
-
-
-def _text(x: Any) -> str:
-    """About what a cell shows."""
-    return f"{x:,.4f}" if isinstance(x, float) else str(x)
 
 
 def _append(sheet: Any, row: Sequence[Any]) -> None:
