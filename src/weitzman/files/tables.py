@@ -60,7 +60,7 @@ _SCALES = {**SCALES, "thousand": 3, "thousands": 3, "000": 3, "000s": 3, "tsd": 
 
 
 class TableOptions(NamedTuple):
-    """Settings given beside a table; they take precedence over those in the table.
+    """Settings given beside a table, which take precedence over those in the table.
 
     ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
     ``rate``: a number, or a text such as "10%". ``sheet``: the sheet that holds the table.
@@ -562,17 +562,16 @@ class _Table:
         """
         if not any(c in self.columns for c in TEST):
             return
-        n = len(self.numbers)
         for column in (*TEST, "parent", "parent_state", "state", "reward"):
-            self.columns.setdefault(column, [None] * n)
-        for column, cells in self.columns.items():
-            if column in TEST and any(isinstance(x, Spread) for x in cells):
+            self.columns.setdefault(column, [None] * len(self.numbers))
+        for column in TEST:
+            if any(isinstance(x, Spread) for x in self.columns[column]):
                 raise InvalidFile(f"a {column} must be one number, but there is a range.")
         for box in self._rows_of("box"):
             rows = self._rows_of("box")[box]  # found anew: each test makes more of them
-            sens, spec = ({self.columns[c][i] for i in rows} for c in TEST)
-            if not sens == spec == {None}:
-                self._test(box, rows, sens, spec)
+            accuracy = [{self.columns[c][i] for i in rows} for c in TEST]
+            if any(x != {None} for x in accuracy):
+                self._test(box, rows, *accuracy)
 
     def _test(self, box: str, rows: list[int], *accuracy: set[Any]) -> None:
         behind: dict[str, list[int]] = {}
@@ -597,25 +596,24 @@ class _Table:
                 f"{place} must have one box behind it, with two states and their chances before "
                 f"the test, and without a parent_state."
             )
-        (true_positive,), (true_negative,) = accuracy
-        chance = [true_positive * prior[0] + (1 - true_negative) * prior[1]]
-        chance.append((1 - true_positive) * prior[0] + true_negative * prior[1])
-        after = [
-            true_positive * prior[0] / chance[0] if chance[0] > 0 else prior[0],
-            (1 - true_positive) * prior[0] / chance[1] if chance[1] > 0 else prior[0],
-        ]
-        name, state = self.columns["box"][tested[0]], self.columns["state"][tested[0]]
-        shown = list(zip(("positive", "negative"), chance, after, strict=True))
+        (hit,), (true_negative,) = accuracy
+        shown = []  # what the test shows, its chance, and that of the first state behind it then
+        for state, if_first, if_second in (
+            ("positive", hit, 1 - true_negative), ("negative", 1 - hit, true_negative)
+        ):  # fmt: skip
+            p = if_first * prior[0] + if_second * prior[1]
+            shown.append((state, p, if_first * prior[0] / p if p > 0 else prior[0]))
         new = {i: [{"state": s, "probability": p} for s, p, _ in shown] for i in rows}
         for i in tested:
             new[i] = [
                 {"parent_state": s, "probability": q if i == tested[0] else 1 - q}
                 for s, _, q in shown
             ]
+        name, first = self.columns["box"][tested[0]], self.columns["state"][tested[0]]
         self._replace(new)
         self.lines.append(
-            f"{box} is positive with chance {percent(chance[0])}; {label(state)} of {name} then "
-            f"has {percent(after[0])}, and {percent(after[1])} if it is negative (before: "
+            f"{box} is positive with chance {percent(shown[0][1])}; {label(first)} of {name} then "
+            f"has {percent(shown[0][2])}, and {percent(shown[1][2])} if it is negative (before: "
             f"{percent(prior[0])})"
         )
 
@@ -642,25 +640,23 @@ class _Table:
                 continue
             field = PER_BOX[column]
             for box, rows in self._rows_of("box").items():
-                here = [(label(self.columns["parent_state"][i]) if self.columns["parent_state"][i]
-                         is not None else None, label(self.columns["state"][i]), spreads[i])
-                        for i in rows]  # fmt: skip
-                each: dict[tuple[str | None, str | None], Spread | None] = {}
+                after = (self.columns["parent_state"][i] for i in rows)
+                given = [None if x is None else label(x) for x in after]
+                state: list[str | None] = [label(self.columns["state"][i]) for i in rows]
+                here = [spreads[i] for i in rows]
                 if field.form == "rewards":
-                    each = {(None, state): x for _, state, x in here if x is not None}
-                elif field.form == "law":
-                    each = {(given, state): x for given, state, x in here}
-                elif len({x and x[:3] for _, _, x in here}) == 1:
-                    each = {(None, None): here[0][2]}
-                else:
-                    each = {(given, state): x for given, state, x in here}
-                    if all(len({x and x[:3] for g, _, x in here if g == given}) == 1
-                           for given, _ in each):  # fmt: skip
-                        each = {(given, None): x for given, _, x in here}
+                    given = [None] * len(rows)
+                elif field.form == "opening" and len(set(zip(given, here, strict=True))) == len(
+                    set(given)
+                ):  # alike for all own states, and perhaps for all of the parent
+                    state = [None] * len(rows)
+                    given = given if len(set(here)) > 1 else state
+                keys = zip(given, state, strict=True)
+                each = {key: x for key, x in zip(keys, here, strict=True) if x is not None}
                 found += [
-                    Range(box, column, x.base, x.low, x.high, given, state, x.distribution)
-                    for (given, state), x in each.items() if x is not None
-                ]  # fmt: skip
+                    Range(box, column, x.base, x.low, x.high, *key, x.distribution)
+                    for key, x in each.items()
+                ]
         return Ranges(found)
 
     def _reveal(self) -> None:
@@ -670,10 +666,10 @@ class _Table:
             at = next((i for i, x in enumerate(cells) if isinstance(x, Spread)), None)
             if at is None:
                 return
-            box, state, spread = self.columns["box"][at], self.columns["state"][at], cells[at]
+            box, state, spread = (self.columns[c][at] for c in ("box", "state", "reward"))
             own = [i for i in self._rows_of("box")[label(box)]
                    if label(self.columns["state"][i]) == label(state)]  # fmt: skip
-            if any(not isinstance(cells[i], Spread) or cells[i][:3] != spread[:3] for i in own):
+            if any(cells[i] != spread for i in own):
                 raise InvalidFile(
                     f"a state has one reward, but row {self.numbers[own[-1]]} gives {box!r} "
                     f"another than row {self.numbers[own[0]]}."
@@ -692,9 +688,9 @@ class _Table:
                     for name, x, q in parts]
                 for i, p in chance.items()
             }  # fmt: skip
-            for i in self._rows_of("parent").get(label(box), ()):  # what follows is the same
-                if label(self.columns["parent_state"][i]) == label(state):
-                    new[i] = [{"parent_state": name} for name in names]
+            follow = self._rows_of("parent").get(label(box), ())  # what follows is the same
+            new |= {i: [{"parent_state": name} for name in names] for i in follow
+                    if label(self.columns["parent_state"][i]) == label(state)}  # fmt: skip
             self._replace(new)
             self.revealed.add((label(box), label(state)))
             self.lines.append(
@@ -704,16 +700,16 @@ class _Table:
 
     def _copies(self, box: str) -> float:
         """How many copies of a box there are, those of the boxes above it counted."""
-        rows, copies = self._rows_of("box"), 1.0
-        for _ in range(len(rows)):
-            first = rows[box][0] if box in rows else None
-            if first is None:
+        rows, copies, counts = self._rows_of("box"), 1.0, self.columns.get("count")
+        for _ in range(len(rows)):  # cycles are reported later
+            if box not in rows:
                 break
-            count = self.columns["count"][first] if "count" in self.columns else None
-            copies *= 1 if count is None else count
-            if self.columns["parent"][first] is None:
+            first = rows[box][0]
+            copies *= (counts[first] if counts else None) or 1
+            up = self.columns["parent"][first]
+            if up is None:
                 break
-            box = label(self.columns["parent"][first])
+            box = label(up)
         return copies
 
     # -- for people --------------------------------------------------------------------------------
@@ -723,19 +719,17 @@ class _Table:
         head = self.head
         read = [title if title.strip().lower() == key else f"{title} ({key})"
                 for key, title in head.titles.items()]  # fmt: skip
-        yield f"columns: {', '.join(read)}"
-        if head.ignored:
-            yield f"columns not read: {', '.join(head.ignored)}"
-        if head.above:
-            yield f"rows above the heading not read: {', '.join(head.above)}"
+        for what, some in (("columns", read), ("columns not read", head.ignored),
+                           ("rows above the heading not read", head.above)):  # fmt: skip
+            if some:
+                yield f"{what}: {', '.join(some)}"
         yield f"unit: {forest.unit or 'none is given'}"
+        outside = "none, something must be taken"
         if math.isfinite(forest.outside):
-            where = "" if "outside" in self.said or self.options.outside is not None else (
-                " (not given)")  # fmt: skip
+            given = "outside" in self.said or self.options.outside is not None
             each = f" for each of the {forest.prizes} prizes" if forest.prizes > 1 else ""
-            yield f"outside option: {forest.amounts(forest.outside)}{each}{where}"
-        else:
-            yield "outside option: none, something must be taken"
+            outside = f"{forest.amounts(forest.outside)}{each}{'' if given else ' (not given)'}"
+        yield f"outside option: {outside}"
         if forest.minimize:
             yield "objective: minimize, rewards are losses"
         for one in _SETTING.values():
@@ -756,10 +750,7 @@ def _at(cells: list[Any], i: int) -> Any:
 
 
 def _as_float(x: float) -> float:
-    try:
-        return float(x)
-    except OverflowError:  # a whole number of 400 digits
-        return math.inf
+    return math.inf if abs(x) >= 1e308 else float(x)  # perhaps a whole number of 400 digits
 
 
 def _worded(said: Said, kind: type, words: Mapping[Any, str]) -> Any:
