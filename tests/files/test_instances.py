@@ -324,7 +324,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document({**LAW, "law": [0.5, None]}), r"law\[1\] must be a number, but it is null", True),
     (document({**LAW, "law": [[0.5, "x"]]}), r"law\[0\]\[1\] must be a number, but", True),
     (document({**LAW, "law": [0.5, True]}), r"law\[1\] must be a number, but it is true", True),
-    (document({**LAW, "law": [0.5, BIG]}), r"law\[1\] must fit a 64-bit float", False),
+    (document({**LAW, "law": [0.5, BIG]}), r"law\[1\] must be a number that fits a 64-bit float", False),
     (document({**LAW, "law": [0.5, 0.6]}), "must sum to 1, but those of box 'C' sum to 1.1", False),
     (document({**LAW, "law": [1.5, -0.5]}), "between 0 and 1, but .* 'C'", True),
     (document({**LAW, "law": [[[0.5]]]}), r"law\[0\]\[0\] must be a number", True),
@@ -394,7 +394,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (b'{"format": "weitzman/1", "boxes": [{"cost": 1e999}]}', "'rewards' is missing"),
     (
         b'{"format": "weitzman/1", "boxes": [{"cost": 1, "rewards": [1e999], "law": [1]}]}',
-        r"boxes\[0\]: rewards\[0\] must fit a 64-bit float, but it is inf",
+        r"boxes\[0\]: rewards\[0\] must be a number that fits a 64-bit float, but it is inf",
     ),
     (b'{"format": "weitzman/1", "outside": 1e999, "boxes": [1]}', "outside must be a number that"),
     (b'{"format": "' + b"x" * 10**6 + b'"}', "but it is 'xxx.*xxx\\.\\.\\.\\. Another"),

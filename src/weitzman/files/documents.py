@@ -100,20 +100,15 @@ def parse(data: bytes) -> Any:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
         cut = " The text seems to be cut off." if error.pos >= len(text.rstrip()) else ""
-        raise InvalidFile(
-            f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}, at line {error.lineno}, "
-            f"column {error.colno}.{cut}"
-        ) from None
+        why = f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}, at line {error.lineno}, "
+        why += f"column {error.colno}.{cut}"
     except RecursionError:
-        raise InvalidFile(
-            "brackets are nested too deeply. An instance needs at most five levels."
-        ) from None
+        why = "brackets are nested too deeply. An instance needs at most five levels."
     except InvalidFile:
         raise
     except ValueError:
-        raise InvalidFile(
-            "a whole number is too long. Numbers must fit a 64-bit float; write fewer digits."
-        ) from None
+        why = "a whole number is too long. Numbers must fit a 64-bit float; write fewer digits."
+    raise InvalidFile(why)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,10 +181,8 @@ def name(x: Any, where: str) -> str:
     """Any text that can be written again."""
     if not isinstance(x, str):
         wrong(where, "text", x)
-    try:
-        x.encode()
-    except UnicodeEncodeError:
-        raise InvalidFile(f"{where} must be valid Unicode, but it is {shown(x)}.") from None
+    if not x.isascii() and any("\ud800" <= c <= "\udfff" for c in x):  # half a character
+        wrong(where, "valid Unicode", x)
     return x
 
 
@@ -219,9 +212,7 @@ def numbers(x: list[Any], where: str, what: str = "a number", width: int = 0) ->
         pass
     i, bad = next((i, v) for i, v in enumerate(x) if not is_number(v))
     place = f"{where}[{i // width}][{i % width}]" if width else f"{where}[{i}]"
-    if type(bad) in _NUMBER:
-        raise InvalidFile(f"{place} must fit a 64-bit float, but it is {shown(bad)}. Rescale it.")
-    wrong(place, what, bad)
+    wrong(place, "a number that fits a 64-bit float" if type(bad) in _NUMBER else what, bad)
 
 
 def array(x: Any, where: str) -> FloatArray:
@@ -265,10 +256,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     Null stands for infinity where something must be taken, and elsewhere for nothing.
     """
     here = [one for one in SETTINGS if one.key in given]
-    said = {
-        one.name: read_value(one, given[one.key], one.key)
-        for one in here
-        if given[one.key] is not None
-    }
+    there = ((one, x) for one in here if (x := given[one.key]) is not None)
+    said = {one.name: read_value(one, x, one.key) for one, x in there}
     worst = no_reward(bool(said.get("minimize")))
     return said | {o.name: worst for o in here if o.none is not None and o.name not in said}
