@@ -216,7 +216,9 @@ class Plan:
         over = grid > self.outside
         if not over.any():
             return self.outside, 0.0, (grid, tail)
-        start = self.outside if np.isfinite(self.outside) else grid[0]
+        # what is had for certain: beginning at far lower points would cost digits
+        certain = grid[max(int((tail == 1.0).sum()) - 1, 0)]
+        start = max(self.outside, certain) if np.isfinite(self.outside) else certain
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
         if np.isfinite(self.outside):  # opening nothing earns this much for sure

@@ -390,8 +390,10 @@ class Forest:
 
     def _term(self) -> str | None:
         """The first special term that the forest has, in words."""
-        special = (one for one in declared(type(self)) if one.term)
-        return next((one.term for one in special if one.given(self) is not None), None)
+        said = [one for one in declared(type(self)) if one.term and one.given(self) is not None]
+        if self.prizes == 1 and self.quotas:  # what is given besides is only how many there are
+            said = [one for one in said if one.term != "several prizes"]
+        return said[0].term if said else None
 
     def name(self, box: int) -> str:
         """The name of a box by its number."""

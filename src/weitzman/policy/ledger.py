@@ -100,11 +100,10 @@ def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) ->
         found = np.flatnonzero(likely == finite[np.argmin(np.abs(finite - reward))])
     elif len(found) == 0:
         edges = np.asarray(rule, np.float64)
-        own = int(np.sum(edges <= reward))  # the bin of the reward
-        bins = np.searchsorted(edges, likely, side="right")
+        own, bins = np.searchsorted(edges, reward, "right"), np.searchsorted(edges, likely, "right")
         found = np.flatnonzero((bins == own) & np.isfinite(likely))
         if len(found) == 0:
-            ends = [-math.inf, *map(float, edges), math.inf]
+            ends = np.concatenate([[-np.inf], edges, [np.inf]])
             raise InvalidAnswer(
                 f"box {name!r} has no reward in the bin from {ends[own]:g} to {ends[own + 1]:g}, "
                 f"where {reward:g} lies. Give the state."
@@ -119,10 +118,7 @@ def state_of(forest: Forest, box: int, above: int, reward: float, rule: Rule) ->
 
 
 class Event(NamedTuple):
-    """One thing that happened; a journal keeps all but the worker, in this order.
-
-    ``mark`` says what the box of a lazy search was like, ``by`` names the process that resumes.
-    """
+    """One thing that happened; a journal keeps all but the worker, in this order."""
 
     worker: str
     kind: Kind
@@ -130,8 +126,8 @@ class Event(NamedTuple):
     state: int | None = None
     reward: float | None = None
     cost: float | None = None
-    mark: int | None = None
-    by: str | None = None
+    mark: int | None = None  # what the box of a lazy search was like
+    by: str | None = None  # the process that resumes
 
     def content(self) -> list[Any]:
         """The event as a journal holds it, without the worker."""
@@ -321,10 +317,13 @@ class Ledger(Walk):
     ) -> None:
         seen = self.answers[box]
         y = None if state is None else self._state(box, state)
-        told = {"reward": (reward, seen.reward), "cost": (cost, seen.cost)}
         names = self.forest.states(box[0])
-        state_told = (None if y is None else names[y], names[seen.state])
-        for what, (now, before) in {"state": state_told, **told}.items():
+        told = {
+            "state": (None if y is None else names[y], names[seen.state]),
+            "reward": (reward, seen.reward),
+            "cost": (cost, seen.cost),
+        }
+        for what, (now, before) in told.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
                     f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. To "
@@ -406,13 +405,7 @@ class Record:
     """A ledger and its journal, if there is one, kept in step.
 
     An interrupt may come at any instant. While the ledger is being changed, ``_busy`` is set, and
-    the next caller who finds it set rebuilds the ledger from the events. So nothing stays half
-    done.
-
-    Attributes
-    ----------
-    owner : str
-        Who had resumed the search last when this record was opened.
+    the next caller who finds it set rebuilds the ledger from the events.
     """
 
     def __init__(self, ledger: Ledger, log: EventLog | None, *, lazy: bool) -> None:
@@ -421,7 +414,7 @@ class Record:
         self._kept: list[tuple[Event, Policy | None]] = []  # all events, if there is no journal
         self._busy = False
         self._lock, self._process = threading.RLock(), os.getpid()
-        self.owner = ""
+        self.owner = ""  # who had resumed the search last when this record was opened
         self.path = "" if log is None else log.path
 
     @classmethod

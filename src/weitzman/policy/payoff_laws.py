@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray
+from .._common.arrays import FloatArray, IntArray
 from ..engine.indices import Policy
 from ..engine.small import rank
 from ..engine.solution import Solution, as_policy
@@ -29,9 +29,8 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> F
 
     Opening this box means to carry out the search. Its reward is the best reward of the boxes that
     were opened (infinitely bad where there was none), its cost the sum of their costs. The joint
-    law of both depends on the amount in hand; with another amount the box may earn less than a
-    search. The free box of :meth:`CappedLaw.box <weitzman.engine.CappedLaw.box>` is always small,
-    and correct for every amount in hand.
+    law of both depends on the amount in hand. The free box of :meth:`CappedLaw.box
+    <weitzman.engine.CappedLaw.box>` is always small, and correct for every amount in hand.
 
     Parameters
     ----------
@@ -92,6 +91,7 @@ def state_called(forest: Forest, box: int, state: int) -> str | int:
     return state if names is None else names[state]
 
 
+Situation = tuple[int, int]  # a box, and what its parent showed
 PointLaw = tuple[FloatArray, FloatArray]
 """Rising values and their chances, which may sum to less than 1."""
 
@@ -173,6 +173,8 @@ class _Payoffs:
                 np.concatenate([*own, *(self.ranks[u] for u in self.children[v])])
             )
         self.lost, self.won = cache(self._lost), cache(self._won)
+        self.ranked: dict[tuple[Situation, Situation], IntArray] = {}  # of neighbors together
+        self.joined: dict[tuple[Situation, Situation, int], PointLaw] = {}
 
     def law(self) -> PointLaw:
         """Of the payoff."""
@@ -239,7 +241,7 @@ class _Payoffs:
             for y in np.flatnonzero(law).tolist()
         ]
 
-    def _largest(self, boxes: list[tuple[int, int]], above: int) -> list[tuple[int, PointLaw]]:
+    def _largest(self, boxes: list[Situation], above: int) -> list[tuple[int, PointLaw]]:
         """Payoffs where one of some alternatives has the largest capped value, by its rank."""
         won = [
             (z, i, law)
@@ -247,20 +249,33 @@ class _Payoffs:
             for z, law in self.won(*box).items()
             if z > above
         ]
-        # what the others cost changes at one of them at a time: a tree of joined laws
-        tree = _Joined(self, len(boxes))
-        out, seen = [], [-1] * len(boxes)
+        out = []
         for z, i, law in sorted(won, key=lambda entry: entry[0]):
-            for j, (u, s) in enumerate(boxes):
-                if seen[j] != (at := self._at(u, z)):
-                    seen[j] = at
-                    tree.put(j, self._none(u, s, z))
-            u, s = boxes[i]
-            m = int(self.forest.count[u])
+            (u, s), m = boxes[i], int(self.forest.count[boxes[i][0]])
             before, after = self.lost(u, s, self._at(u, z - 1)), self.lost(u, s, self._at(u, z))
             own = [self._join([before] * j + [law] + [after] * (m - 1 - j)) for j in range(m)]
-            out.append((z, tree.instead(i, self._mixed(own))))
+            found, lo, hi = self._mixed(own), 0, len(boxes)
+            while hi - lo > 1:  # and what the others cost, by halves
+                half = (lo + hi) // 2
+                other = (half, hi) if i < half else (lo, half)
+                found = self.add(found, self._all(boxes, *other, z))
+                lo, hi = (lo, half) if i < half else (half, hi)
+            out.append((z, found))
         return out
+
+    def _all(self, boxes: list[Situation], lo: int, hi: int, z: int) -> PointLaw:
+        """Some alternatives stay at most at z: of these laws one changes at a time."""
+        if hi - lo == 1:
+            return self._none(*boxes[lo], z)
+        ends = boxes[lo], boxes[hi - 1]
+        if ends not in self.ranked:
+            self.ranked[ends] = np.sort(np.concatenate([self.ranks[v] for v, _ in boxes[lo:hi]]))
+        key = *ends, int(np.searchsorted(self.ranked[ends], z, side="right"))
+        if key not in self.joined:
+            half = (lo + hi) // 2
+            halves = self._all(boxes, lo, half, z), self._all(boxes, half, hi, z)
+            self.joined[key] = self.add(*halves)
+        return self.joined[key]
 
     # -- arithmetic ------------------------------------------------------------------------------
 
@@ -294,30 +309,6 @@ class _Payoffs:
         values = np.concatenate([np.empty(0), *(part[0] for part in parts)])
         chances = np.concatenate([np.empty(0), *(part[1] for part in parts)])
         return _merged(values, chances, self.same) if len(values) else (np.zeros(1), np.zeros(1))
-
-
-class _Joined:
-    """The sum of independent numbers, one of which may change."""
-
-    def __init__(self, payoffs: _Payoffs, n: int) -> None:
-        self._add, self._size = payoffs.add, 1
-        while self._size < n:
-            self._size *= 2
-        self._node = [(np.zeros(1), np.ones(1))] * (2 * self._size)
-
-    def put(self, i: int, law: PointLaw) -> None:
-        """Number i has this law from now on."""
-        at = i + self._size
-        self._node[at] = law
-        while (at := at // 2) >= 1:
-            self._node[at] = self._add(self._node[2 * at], self._node[2 * at + 1])
-
-    def instead(self, i: int, law: PointLaw) -> PointLaw:
-        """The sum if number i had this law."""
-        at = i + self._size
-        while at > 1:
-            law, at = self._add(law, self._node[at ^ 1]), at // 2
-        return law
 
 
 class Ends(NamedTuple):

@@ -9,15 +9,14 @@ The loop, for one box at a time, which is optimal::
 
 With several workers, ``ask(4)`` (or several processes that :meth:`Search.join` one journal) hands
 out the boxes of highest index among those that can be opened now, as long as these exceed the best
-answer so far. That saves time, but it is no longer optimal: a box may be opened that the answer
-still to come would have made superfluous, and how much this loses depends on the problem.
+answer so far. That saves time but is no longer optimal: an answer still to come may make a box
+superfluous.
 """
 
 from __future__ import annotations
 
 import threading
 from itertools import islice
-from types import TracebackType
 from typing import overload
 
 from ..engine.indices import Policy
@@ -43,11 +42,11 @@ class Search:
         A new file that will hold the search, so that no crash can lose an answer. Without it the
         search lives in memory only.
     rewards : "refuse", "nearest" or edges of bins
-        What to make of a reward that is not among those of the box. "refuse": an error.
-        "nearest": the state of nearest reward; of two equally near states, the one of lower reward.
-        Rising numbers: the state whose reward lies in the same bin between two of them, the lower
-        edge included. Only states that are possible after what the parent showed count. The best
-        reward so far keeps the true number.
+        What to make of a reward that is not among those of the box. "refuse": an error. "nearest":
+        the state of nearest reward; of two equally near ones, the lower. Rising numbers: the state
+        whose reward lies in the same bin between two of them, the lower edge included. Only states
+        that are possible after what the parent showed count. The best reward so far keeps the
+        true number.
 
     Examples
     --------
@@ -73,11 +72,7 @@ opened has a higher one.'
     """
 
     def __init__(
-        self,
-        policy: Policy | Solution,
-        *,
-        journal: Path | None = None,
-        rewards: Rule = "refuse",
+        self, policy: Policy | Solution, *, journal: Path | None = None, rewards: Rule = "refuse"
     ) -> None:
         self._record = Record.start(as_policy(policy, "a search"), rewards, journal)
         self._last: Box | None = None  # handed out last
@@ -88,14 +83,9 @@ opened has a higher one.'
         """Continue a search from its journal, as the only process that does.
 
         Boxes that were handed out and not answered are handed out again first. This is rejected
-        while another process uses the journal.
-
-        Parameters
-        ----------
-        path : str or path
-        take_over : bool
-            Take over from a process on another machine that is known to be gone. It can still
-            report answers but is not given any more boxes.
+        while another process uses the journal, unless with ``take_over=True``: for a process on
+        another machine that is known to be gone. That one can still report answers but is not given
+        any more boxes.
         """
         return cls._of(Record.open(path, alone=True, take_over=take_over))
 
@@ -106,15 +96,10 @@ opened has a higher one.'
         What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
         ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later. The
         boxes of a worker whose process has ended are handed out to the others. A worker on another
-        machine counts as lost once it has written nothing for an hour; :meth:`beat` is a sign of
-        life for longer looks.
+        machine counts as gone once it has written nothing for an hour; see :meth:`beat`.
 
-        Parameters
-        ----------
-        path : str or path
-        worker : str, optional
-            A name that no other worker has. If the process of the worker dies, the next process of
-            that name is first given the boxes of the dead one.
+        ``worker`` is a name that no other worker has. If the process of the worker dies, the next
+        process of that name is first given the boxes of the dead one.
         """
         return cls._of(Record.open(path, worker, alone=False))
 
@@ -200,13 +185,9 @@ opened has a higher one.'
         return [Event(ledger.me, "ask", box) for box in chosen]
 
     def tell(
-        self,
-        box: str | int,
-        state: State | None = None,
-        *,
-        reward: float | None = None,
+        self, box: str | int, state: State | None = None, *, reward: float | None = None,
         cost: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Report what a box showed. With a journal, the answer is on disk when this returns.
 
         Any box that can be opened is accepted, handed out or not. The same answer may be repeated;
@@ -413,10 +394,7 @@ spent instead of 1.'
             return self._ledger.history
 
     def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
-        """The boxes that can be opened now and are not handed out, best first, with their indices.
-
-        At most ``limit``, each copy counted.
-        """
+        """At most ``limit`` boxes that can be opened now, best first, with their indices."""
         with self._record.lock:
             ranked = islice(self._ledger.frontier.best_first(), limit)
             sign = self._ledger.sign
@@ -425,8 +403,7 @@ spent instead of 1.'
     def explain(self, box: str | int | None = None) -> str:
         """One sentence that says why to open a box, or why to stop.
 
-        By default about the box handed out last; once its answer is known, the one that would be
-        next.
+        By default about the box handed out last, or once its answer is known, the next one.
         """
         with self._record.lock:
             ledger, last = self._ledger, self._last if box is None else box
@@ -447,10 +424,5 @@ spent instead of 1.'
     def __enter__(self) -> Search:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

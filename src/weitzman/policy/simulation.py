@@ -111,10 +111,8 @@ class Simulation(ResultTable):
     payoff, reward, spend : Sample
         The best reward found (least loss) or the outside option, the costs paid, and the reward
         less the spend (plus, when minimizing); discounted, where there is discounting.
-    openings, rounds : Sample
-        Boxes opened, and rounds in which they were, all of one round at once.
-    time : Sample
-        Time to the end, as in :class:`~weitzman.engine.Evaluation`; 0 without discounting.
+    openings, rounds, time : Sample
+        Boxes opened, rounds in which they were, and the time to the end (0 without discounting).
     loss_share : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
     exact_loss : float, optional
@@ -206,8 +204,9 @@ class Simulation(ResultTable):
         for row in self.summary(level):
             name, mean, error, _, _, *quantiles = row.values()
             say = self.forest.amounts if name in _AMOUNTS else Amounts()
-            numbers = say(mean, z * error), say.margin(z * error), *(say(x) for x in quantiles)
-            cells.append([name, *numbers])
+            cells.append(
+                [name, say(mean, z * error), say.margin(z * error), *(say(x) for x in quantiles)]
+            )
         return cells
 
     def __repr__(self) -> str:
@@ -232,17 +231,10 @@ _DEEPEST = 300  # boxes opened in one episode, where all go together
 
 
 def simulate(
-    policy: Policy | Solution,
-    episodes: int,
-    rng: np.random.Generator | int = 0,
-    *,
-    workers: int = 1,
-    budget: int | None = None,
-    keep: int = 1_000_000,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> Simulation:
+    policy: Policy | Solution, episodes: int, rng: np.random.Generator | int = 0, *,
+    workers: int = 1, budget: int | None = None, keep: int = 1_000_000, threads: int | None = None,
+    executor: Executor | None = None, progress: Progress | None = None,
+) -> Simulation:  # fmt: skip
     """Play a policy against randomly drawn boxes.
 
     States are drawn from the laws, and costs that depend on them are charged as drawn. Copies are
@@ -256,17 +248,16 @@ def simulate(
     rng : Generator or int
         Where randomness comes from, or a seed. Two numbers are taken from it.
     workers : int
-        Boxes to open at once: in each round those of highest index above the best reward so far
-        (fewer if there are fewer), then see all that they show. A round takes as long as its
-        slowest box. The optimal policy is no longer optimal then: compare ``payoff`` and ``rounds``
-        with those of one worker.
+        Boxes to open at once: in each round those of highest index above the best reward so far,
+        then see all that they show. A round takes as long as its slowest box. The optimal policy
+        is no longer optimal then: compare ``payoff`` and ``rounds`` with those of one worker.
     budget : int, optional
         Open exactly this many boxes, highest index first, whatever is found (fewer if there are
         fewer). By default the policy stops when no index exceeds the best reward so far.
     keep : int
         Keep the numbers of this many episodes, for quantiles.
     threads, executor : optional
-        As for :func:`~weitzman.solve`. They do not change the result (bitwise).
+        As for :func:`~weitzman.solve`. The result is bitwise identical without them.
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
@@ -318,13 +309,9 @@ def _played(
 
 
 def difference(
-    first: Policy | Solution,
-    second: Policy | Solution,
-    episodes: int = 20_000,
-    rng: np.random.Generator | int = 0,
-    *,
-    threads: int | None = None,
-) -> Sample:
+    first: Policy | Solution, second: Policy | Solution, episodes: int = 20_000,
+    rng: np.random.Generator | int = 0, *, threads: int | None = None,
+) -> Sample:  # fmt: skip
     """How much more payoff one policy has than another, in the same episodes.
 
     Both meet the same boxes in every episode, so the differences vary little and few episodes
@@ -516,14 +503,8 @@ def tabulate(policy: Policy) -> kernel.Tables:
     )
 
 
-class _Share(NamedTuple):
-    """What some chunks came to: moments and kept episodes of each, and the totals."""
-
-    mean: list[FloatArray]
-    square: list[FloatArray]
-    kept: list[FloatArray]
-    opened: IntArray
-    worse: int
+_Share = tuple[list[FloatArray], list[FloatArray], IntArray, int]
+"""What some chunks came to: mean and squares, kept episodes; openings and losses of all."""
 
 
 class _Chunks(NamedTuple):
@@ -537,32 +518,26 @@ class _Chunks(NamedTuple):
 
     def played(self, numbers: tuple[int, int]) -> _Share:
         """Play some chunks one after the other."""
-        share = _Share([], [], [], np.zeros(len(self.forest), np.int64), 0)
-        nothing, worse = self.forest.sign * self.forest.outside * self.forest.prizes, 0
+        opened, worse = np.zeros(len(self.forest), np.int64), 0
+        nothing = self.forest.sign * self.forest.outside * self.forest.prizes
+        moments, kept = list[FloatArray](), list[FloatArray]()
         for a in range(numbers[0] * self.size, numbers[1] * self.size, self.size):
             b = min(a + self.size, self.episodes)
             out = np.zeros((kernel.RECORDED, b - a))
-            self.play(a, b, out, share.opened)
+            self.play(a, b, out, opened)
             with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200: inf
-                share.mean.append(out.mean(axis=1))
-                share.square.append(((out - share.mean[-1][:, None]) ** 2).sum(axis=1))
+                mean = out.mean(axis=1)
+                moments.append(np.array([mean, ((out - mean[:, None]) ** 2).sum(axis=1)]))
             worse += int((out[kernel.PAYOFF] < nothing).sum())
-            share.kept.append(out[:, : max(0, self.keep - a)])
-        return share._replace(worse=worse)
+            kept.append(out[:, : max(0, self.keep - a)])
+        return moments, kept, opened, worse
 
 
 def run_episodes(
-    play: Play,
-    forest: Forest,
-    episodes: int,
-    *,
-    workers: int = 1,
-    keep: int = 1_000_000,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    chunk: int | None = None,
-) -> Simulation:
+    play: Play, forest: Forest, episodes: int, *, workers: int = 1, keep: int = 1_000_000,
+    threads: int | None = None, executor: Executor | None = None,
+    progress: Progress | None = None, chunk: int | None = None,
+) -> Simulation:  # fmt: skip
     """Share episodes out among threads, or an executor, and gather what they came to in order.
 
     With ``chunk``, chunks of this size are played here, one after the other.
@@ -584,25 +559,23 @@ def run_episodes(
         with ThreadPoolExecutor(min(threads or os.cpu_count() or 1, count)) as pool:
             shares = spread(pool, _Chunks.played, chunks, cuts, tell)
     n = episodes
-    mean = np.array([x for share in shares for x in share.mean])
-    square = np.array([x for share in shares for x in share.square])
+    mean, square = np.array([x for share in shares for x in share[0]]).transpose(1, 0, 2)
     sizes = np.diff(np.append(np.arange(0, n, size), n))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         center = sizes @ mean / n
         around = square.sum(axis=0) + sizes @ (mean - center) ** 2
         deviation = np.sqrt(around / (n - 1)) if n > 1 else np.full_like(around, np.nan)
     signs = np.array([forest.sign, forest.sign, 1.0, 1.0, 1.0, 1.0])
-    kept = np.concatenate([x for s in shares for x in s.kept], axis=1) * signs[:, None]
-    kept.flags.writeable = False
+    kept = np.concatenate([x for share in shares for x in share[1]], axis=1) * signs[:, None]
     payoff, reward, spend, openings, rounds, time = (
-        Sample(values, n, float(m), float(d))
+        Sample(frozen(values), n, float(m), float(d))
         for values, m, d in zip(kept, signs * center, deviation, strict=True)
     )
-    opened = sum((s.opened for s in shares), np.zeros(len(forest), np.int64))
+    opened = np.sum([share[2] for share in shares], axis=0)
+    losses = sum(share[3] for share in shares)
     return Simulation(
-        forest, workers, payoff, reward, spend, openings, rounds, time,
-        sum(s.worse for s in shares) / n, opened / n,
-    )  # fmt: skip
+        forest, workers, payoff, reward, spend, openings, rounds, time, losses / n, opened / n
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
