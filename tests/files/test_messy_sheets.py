@@ -332,6 +332,21 @@ A;;;good;100;50%;1
     assert weitzman.solve(load(path)).value == 49
 
 
+def test_a_heading_of_two_rows_is_read_by_its_lower_row(tmp_path):
+    book, sheet = book_of(
+        tmp_path / "x.xlsx",
+        [
+            ("Stage", "After", "If", "Outcome", "NPV", "Chance", "Cost"),
+            ("A", None, None, "good", 10, 0.5, 1),
+            (None, None, None, "bad", 0, 0.5, None),
+        ],
+        head=("Stage", "Behind", None, "Result", None, None, "Money"),
+    )
+    sheet.merge_cells("B1:C1")
+    book.save(tmp_path / "x.xlsx")
+    assert weitzman.solve(load(tmp_path / "x.xlsx")).value == 4.0
+
+
 def test_a_sheet_without_rewards_is_rejected(tmp_path):
     path = csv_of(tmp_path, "box,state,points,chance,cost\nA,x,3,1,1\n")
     text = refused(path)
@@ -390,6 +405,8 @@ RATES = [
     ("discount rate (%),10", "duration", 1, 1 / 1.1),
     ("rate (%),10%", "duration", 1, 1 / 1.1),
     ("rate p.a.,0.1", "duration (months)", 12, math.exp(-0.1)),
+    ("Discount rate p.a.,0.1", "duration (months)", 12, 1 / 1.1),
+    ("Discount rate pa,10%", "duration (months)", 12, 1 / 1.1),
 ]
 
 

@@ -28,8 +28,8 @@ from .._common.text import as_html
 from .._kernels import ceilings, structure
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
-from ..forest.model import Forest
 from ..forest.columns import Pool, intern_keys, runs
+from ..forest.model import Forest
 from ..forest.rules import MAX_AMOUNT
 
 _ROUNDS = 10_000  # of lowering the ceiling, at most: every round ends with valid bounds

@@ -142,9 +142,10 @@ def _named_sheet(found: list[Sheet], name: str) -> list[Sheet]:
 
 
 def _row_of_heading(sheet: Sheet) -> int | None:
-    """Which of the first rows names a box and two more columns."""
-    known = map(_columns, sheet.rows[:_DEEPEST])
-    return next((i for i, x in enumerate(known) if "box" in x and len(x) > 2), None)
+    """Which of the first rows names all columns that are needed, or a box and two more."""
+    known = [_columns(row) for row in sheet.rows[:_DEEPEST]]
+    some = [i for i, x in enumerate(known) if "box" in x and len(x) > 2]
+    return next((i for i in some if not _missing(known[i])), next(iter(some), None))
 
 
 def _columns(row: SheetRow) -> set[str]:
@@ -282,9 +283,10 @@ def _setting(name: str) -> str | None:
     if len(name) > 200:
         return None
     plain = _plain(name)
-    for words in (plain, re.sub(r"_(?:per_|p_?a$).*", "", plain), plain.removeprefix("the_")):
+    bare = re.sub(r"_(?:per_.*|p_?a)$", "", plain)
+    for words in (plain, bare, plain.removeprefix("the_")):
         if words in _SETTING:
             return _SETTING[words]
     kind = "(?:(?:continuous|annual|yearly|quarterly|monthly|weekly|daily)_)"
     rate = rf"{kind}?(?:discount_|interest_)?rate(?:_of_discount)?|wacc"
-    return "rate" if re.fullmatch(rate, re.sub("_per_.*|_pa?$", "", plain)) else None
+    return "rate" if re.fullmatch(rate, bare) else None
