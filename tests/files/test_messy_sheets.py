@@ -413,8 +413,23 @@ RATES = [
 @pytest.mark.parametrize(("setting", "title", "time", "factor"), RATES)
 def test_rates_and_durations(tmp_path, setting, title, time, factor):
     path = csv_of(tmp_path, f"{setting}\nbox,reward,chance,cost,{title}\nA,100,1,1,{time}\n")
-    assert weitzman.solve(load(path)).value == pytest.approx(100 * factor - 1)
+    assert weitzman.solve(load(path)).value == pytest.approx(100 * factor - 1, rel=1e-12)
     assert any(line.startswith("rate: ") for line in read_table(path).lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "form"),
+    [("Discount rate (%)", 7.12345678901, "General"), ("Discount rate", 0.0712345678901, "0%")],
+)
+def test_all_digits_of_a_rate_count(tmp_path, name, rate, form):
+    book, sheet = book_of(tmp_path / "x.xlsx", [("A", 100, 1, 1, 1)],
+                          ("box", "reward", "chance", "cost", "years"))  # fmt: skip
+    sheet.insert_rows(1)
+    sheet["A1"], sheet["B1"] = name, rate
+    sheet["B1"].number_format = form
+    book.save(tmp_path / "x.xlsx")
+    value = weitzman.solve(load(tmp_path / "x.xlsx")).value
+    assert value == pytest.approx(100 / 1.0712345678901 - 1, rel=1e-14)
 
 
 def test_a_percentage_is_a_number_format_too(tmp_path):

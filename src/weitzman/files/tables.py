@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from .._common.numbers import (
@@ -491,40 +492,31 @@ class _Table:
     def _typed_rate(self, said: Said | None, given: float | str | None) -> tuple[TypedRate, str]:
         """The rate as it is meant, and as it is written."""
         if said is None:
-            if isinstance(given, str):
-                return typed_rate(given), given
-            assert given is not None
-            return TypedRate(float(given)), f"{given:g}"
-        value, words = said.value, set(re.split(r"[\W_]+", said.name.lower()))
-        per = next((PERIODS[w] for w in sorted(words) if w in PERIODS and len(w) > 2), "")
-        per = per or ("year" if re.search(r"\bp\.? ?a\b", said.name.lower()) else "")
-        continuous = any(w.startswith("contin") for w in words)
-        compounds = not continuous and bool(words & {"discount", "interest", "annual", "wacc"})
-        shown = value if isinstance(value, str) else number(float(value)) if isinstance(
-            value, int | float) else ""  # fmt: skip
-        if isinstance(value, ShownNumber) and value.percent:
-            shown = f"{100 * value:.10g}%"
-        elif shown and said.unit == "%":
-            shown = f"{shown.rstrip(' %')}%"
-            value = shown
+            shown = given if isinstance(given, str) else f"{given:g}"
+            return typed_rate(given if isinstance(given, str) else repr(given)), shown
+        value, name = said.value, said.name.lower()
+        words = sorted(set(re.split(r"[\W_]+", name)))
+        more = [w for w in words if w.startswith("contin") or (w in PERIODS and len(w) > 2)]
+        more += ["year"] if re.search(r"\bp\.? ?a\b", name) else []
+        compounds = not {"discount", "interest", "annual", "wacc"}.isdisjoint(words)
+        text, comma = str(value), self.comma
+        shown = text
+        if isinstance(value, int | float):  # all digits count, and six are shown
+            percent = getattr(value, "percent", False)
+            x, comma = float(Decimal(str(float(value))).scaleb(2 * percent)), Comma.THOUSANDS
+            text, shown = f"{x!r}{'%' * percent}", f"{number(x)}{'%' * percent}"
+        if said.unit == "%" and "%" not in text:
+            text, shown = f"{text}%", f"{shown}%"
         try:
-            if isinstance(value, bool) or not shown:
-                raise ValueError
-            if isinstance(value, int | float) and not getattr(value, "percent", False):
-                rate = TypedRate(float(value))
-                if compounds:
-                    rate = TypedRate(math.log1p(value), "", float(value))
-            else:
-                rate = typed_rate(f"{shown} {'continuous' if continuous else ''}".strip(),
-                                  self.comma, compounds)  # fmt: skip
-            mistyped = (rate.compounded or 0) >= 1 and "%" not in shown  # 10 is meant to be 10%
-            if mistyped or not math.isfinite(rate.continuous):
+            rate = typed_rate(" ".join([text, *more]), comma, compounds)
+            mistyped = (rate.compounded or 0) >= 1 and "%" not in text  # 10 is meant to be 10%
+            if mistyped or isinstance(value, bool) or not math.isfinite(rate.continuous):
                 raise ValueError
         except (ValueError, OverflowError):
             raise InvalidFile(
                 f"{said.where} must be a number such as 10% or 0.1, but it is {value!r}."
             ) from None
-        return rate._replace(per=rate.per or per), shown
+        return rate, shown
 
     # -- boxes ------------------------------------------------------------------------------------
 
