@@ -25,7 +25,7 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 from random_files import content
 from test_instances import BROKEN, HOSTILE, A, B, C, document
 
-from weitzman.cli.file_commands import summary
+from weitzman.cli.file_commands import _summary as summary
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import instances as io
 from weitzman.policy.words import describe

@@ -154,7 +154,7 @@ def same_label() -> nx.DiGraph:
         (nx.MultiDiGraph([(0, 1)]), r"must be a networkx.DiGraph, but this is a MultiDiGraph"),
         ([(0, 1)], r"must be a networkx.DiGraph, but this is a list"),
         (two_parents(), r"node 'B' has 2: \['A', 'C'\] \(1 such node\)"),
-        (circle(), r"\['A', 'B'\] are a cycle"),
+        (circle(), r"'B' -> 'A' -> 'B' is a cycle"),
         (
             without_cost(),
             r"node 'B' has no 'cost' \(1 such node\)\. Set graph.nodes\['B'",

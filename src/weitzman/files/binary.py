@@ -27,6 +27,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path as FilePath
 from types import SimpleNamespace
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -257,9 +258,9 @@ def _split(columns: Columns, name: str) -> tuple[str, ...]:
     blob, length = columns[f"{name}.bytes"].tobytes(), columns[f"{name}.length"]
     if (length < 0).any() or length.sum(dtype=np.float64) != len(blob):
         raise InvalidFile(f"{name}: the lengths must add up to the {len(blob)} bytes given.")
-    ends = np.cumsum(length, dtype=np.int64).tolist()
+    ends = [0, *np.cumsum(length, dtype=np.int64).tolist()]
     try:
-        return tuple(blob[i:j].decode() for i, j in zip([0, *ends[:-1]], ends, strict=True))
+        return tuple(blob[i:j].decode() for i, j in pairwise(ends))
     except UnicodeDecodeError:
         raise InvalidFile(f"{name}: a name must be UTF-8 text, but one is not.") from None
 
@@ -269,12 +270,11 @@ def _state_names(columns: Columns, name: str, rewards: Pool) -> tuple[tuple[str,
     rows = columns[f"{name}.rows"].astype(np.int64)
     if (np.diff(rows) < 1).any() or (rows < 0).any() or (rows >= len(rewards)).any():
         raise InvalidFile(f"{name}: rows must be numbers of rewards, in rising order.")
-    names = _split(columns, name)
-    ends = np.cumsum(rewards.shape[rows, 1]).tolist()
-    if not ends or ends[-1] != len(names):
+    names, ends = _split(columns, name), [0, *np.cumsum(rewards.shape[rows, 1]).tolist()]
+    if not len(rows) or ends[-1] != len(names):
         raise InvalidFile(f"{name}: there must be a name for each state of each row.")
     once: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for row, i, j in zip(rows.tolist(), [0, *ends[:-1]], ends, strict=True):
+    for row, (i, j) in zip(rows.tolist(), pairwise(ends), strict=True):
         named[row] = once.setdefault(names[i:j], names[i:j])
     return tuple(named)
 
@@ -356,8 +356,8 @@ class MappedFile:
                     _checked(file, c, keep=False)
                 whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             columns = {c.name: np.frombuffer(whole, c.dtype, c.size, c.start) for c in layout}
-            more = [o.key for o in SETTINGS if o.term and o.stored in settings]
-            more += [o.key for o in BY_BOX if o.term and _parts(o).keys() & columns.keys()]
+            there = {*settings, *columns}
+            more = [o.key for o in FIELDS if o.term and there & {o.stored, *_parts(o)}]
             more += ["endless"] if "endless" in columns and columns["endless"].any() else []
             if more:
                 raise InvalidFile(
@@ -465,8 +465,8 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
 
         boxes, settings = 0, None
         for number, f in enumerate(forests):
-            f.must_be_plain("a file written forest by forest")
-            f.must_end("a file written forest by forest")
+            for check in (f.must_be_plain, f.must_end):
+                check("a file written forest by forest")
             settings = _settings(settings, f, number)
             column("parent").add(np.where(f.parent < 0, -1, f.parent + boxes))
             for pool, name in _POOLS.items():

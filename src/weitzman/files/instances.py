@@ -205,7 +205,7 @@ def from_pandas(
     8.0
     """
     need("pandas", "table")
-    terms = _settings(table.attrs, outside, minimize)
+    terms = _settings(table.attrs, outside=outside, minimize=minimize)
     columns = {}
     for name in table.columns:
         cells = zip(table[name].tolist(), table[name].isna().to_numpy(), strict=True)
@@ -241,11 +241,8 @@ def _said(forest: Forest) -> dict[str, Any]:
     return {one.name: dict(x) if one.type is dict else x for one, x in said}
 
 
-def _settings(
-    given: Mapping[str, Any], outside: float | None, minimize: bool | None
-) -> dict[str, Any]:
+def _settings(given: Mapping[str, Any], **new: float | None) -> dict[str, Any]:
     """The settings among some attributes, with what is given beside them."""
-    new = {"outside": outside, "minimize": minimize}
     found = {one.name: given[one.name] for one in SETTINGS if one.name in given}
     return found | {name: x for name, x in new.items() if x is not None}
 
@@ -275,7 +272,7 @@ def from_networkx(
     18.0
     """
     nodes, parent = _check_graph(need("networkx", "graph"), graph)
-    settings = _settings(graph.graph, outside, minimize)
+    settings = _settings(graph.graph, outside=outside, minimize=minimize)
     data = [graph.nodes[v] for v in nodes]
     columns: dict[str, Any] = {}
     for one in BY_BOX:
@@ -350,25 +347,17 @@ def _check_graph(networkx: Any, graph: Any) -> tuple[list[Any], list[int]]:
         )
     if len(graph) == 0:
         raise InvalidForest("a forest needs at least one box, but the graph has no nodes.")
-    if not networkx.is_branching(graph):
-        several = [v for v, degree in graph.in_degree() if degree > 1]
-        if several:
-            above = [u for u, _ in graph.in_edges(several[0])]
-            raise InvalidForest(
-                f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
-                f"{short(above)} ({such(len(several), 'node')}). Only forests can be solved."
-            )
-        cycle = [u for u, _ in networkx.find_cycle(graph)]
+    several = [v for v, degree in graph.in_degree() if degree > 1]
+    if several:
+        above = list(graph.predecessors(several[0]))
         raise InvalidForest(
-            f"parents must lead to a root, but {short(cycle)} are a cycle. Take out one "
-            f"of these edges."
+            f"a box has at most one parent, but node {several[0]!r} has {len(above)}: "
+            f"{short(above)} ({such(len(several), 'node')}). Only forests can be solved."
         )
     nodes = list(graph)
     plain = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in nodes)
     if plain and sorted(nodes) == list(range(len(nodes))):
         nodes = list(range(len(nodes)))
     number = {v: i for i, v in enumerate(nodes)}
-    parent = [-1] * len(nodes)
-    for u, v in graph.edges:
-        parent[number[v]] = number[u]
-    return nodes, parent
+    above_of = {v: number[u] for u, v in graph.edges}
+    return nodes, [above_of.get(v, -1) for v in nodes]

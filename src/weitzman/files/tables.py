@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -263,30 +264,27 @@ class _Table:
         def one(text: str) -> float:
             found = typed_number(text, self.comma)
             if found.currency:
-                self._currency(column, found.currency, found.scale > 0, i)
+                self._currency(column, found.currency, found.scale > 0)
             return found.value
 
         if isinstance(x, ShownNumber) and x.currency:
-            self._currency(column, x.currency, False, i)
+            self._currency(column, x.currency, False)
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
+        field = column.partition(" ")[0]
         if isinstance(x, str):
-            if column.partition(" ")[0] in _MONEY and _FRACTION.fullmatch(x):
+            if field in _MONEY and _FRACTION.fullmatch(x):
                 raise InvalidFile(
                     f"row {self.numbers[i]}: {x!r} may be a fraction or a range. Write a number "
                     f"with decimals, or low/base/high."
                 )
-            try:
+            with suppress(ValueError):
                 return one(x)
-            except ValueError:
-                pass
-            spread = None
-            if column.partition(" ")[0] in RANGED:
-                try:
-                    spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
-                except InvalidFile as error:
-                    raise InvalidFile(f"row {self.numbers[i]}: {error}") from None
-            if spread is not None:
+            try:
+                spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
+            except InvalidFile as error:
+                raise InvalidFile(f"row {self.numbers[i]}: {error}") from None
+            if spread is not None and field in RANGED:
                 return spread
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
         is_date = isinstance(x, datetime.date | datetime.time)
@@ -296,10 +294,9 @@ class _Table:
             f"{date if is_date else ''}"
         )
 
-    def _currency(self, column: str, currency: str, scaled: bool, i: int) -> None:
-        column = column.partition(" ")[0]
-        if column in self.currencies:
-            seen = self.currencies[column]
+    def _currency(self, column: str, currency: str, scaled: bool) -> None:
+        seen = self.currencies.get(column.partition(" ")[0])
+        if seen is not None:
             seen[currency] = seen.get(currency, True) and scaled
 
     def _join_ends(self, column: str) -> None:
@@ -352,18 +349,16 @@ class _Table:
             field = _SETTING.get(said.key)
             if field is None or said.key in ("unit", "rate"):
                 continue
-            if field.type in (float, int):
-                amounts[said.key] = self._amount(said)
-                if not math.isfinite(amounts[said.key].value) and said.key != "outside":
-                    raise InvalidFile(f"{said.where} must be a finite number.")
-                x = amounts[said.key].value
-                if field.type is int and (x != math.floor(x) or abs(x) > 2**53):
-                    raise InvalidFile(
-                        f"{said.where} must be a whole number, but it is {said.value!r}."
-                    )
-                found[said.key] = int(x) if field.type is int else x
-            else:
+            if field.type not in (float, int):
                 found[said.key] = _worded(said, field.type, field.words)
+                continue
+            amounts[said.key] = self._amount(said)
+            x = amounts[said.key].value
+            if not math.isfinite(x) and said.key != "outside":
+                raise InvalidFile(f"{said.where} must be a finite number.")
+            if field.type is int and (x != math.floor(x) or abs(x) > 2**53):
+                raise InvalidFile(f"{said.where} must be a whole number, but it is {said.value!r}.")
+            found[said.key] = field.type(x)
         unit = self._unit(amounts, found)
         for name in ("outside", "minimize"):
             if (given := getattr(self.options, name)) is not None:
@@ -381,10 +376,8 @@ class _Table:
         if said.key == "outside" and str(value).strip().lower() == "none":
             return Typed(math.inf)
         if isinstance(value, str):
-            try:
+            with suppress(ValueError):
                 return typed_number(value, self.comma)
-            except ValueError:
-                pass
         elif isinstance(value, int | float) and not isinstance(value, bool):
             return Typed(_as_float(value), getattr(value, "currency", ""))
         none = ", or none if something must be taken," if said.key == "outside" else ","
@@ -414,8 +407,7 @@ class _Table:
                 first, other = sorted((target, one))
                 raise InvalidFile(
                     f"rewards and costs must be in one unit, but there are {first!r} and "
-                    f"{other!r}. "
-                    f"Convert the amounts of one of them."
+                    f"{other!r}. Convert the amounts of one of them."
                 )
         for column in _MONEY:
             power, _ = _scaled(own.get(column, target))
@@ -423,16 +415,11 @@ class _Table:
                 size = _scaled(currency)[0]
                 if size == power and not (power and scaled):
                     continue
-                if (power or size) and not scaled:
+                if power or (size and not scaled):
                     raise InvalidFile(
                         f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
                         f"but some of its cells are in {currency}. Write its cells without a "
                         f"currency."
-                    )
-                if power:
-                    raise InvalidFile(
-                        f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
-                        f"so that its cells need no {currency}. Write the numbers alone."
                     )
             self._multiply(column, 10.0 ** (power - wanted[0]))
         several = len({_scaled(x)[0] for x in (*own.values(), target)}) > 1
