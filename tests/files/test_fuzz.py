@@ -25,7 +25,7 @@ from mutations import mutate_binary, mutate_bytes, mutate_document
 from random_files import content
 from test_instances import BROKEN, HOSTILE, A, B, C, document
 
-from weitzman.cli.file_commands import _summary as summary
+from weitzman.cli.file_commands import _summary, sizes
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import instances as io
 from weitzman.policy.words import describe
@@ -101,7 +101,7 @@ class Fuzz:
 
 def check_accepted(forest: Any, data: bytes, path: Path) -> None:
     """What is read can be told, written and read again, and the schema agrees."""
-    summary(forest)
+    _summary(forest, sizes(forest))
     describe(forest)
     for suffix in (".json", ".wz"):
         again = path.with_name(f"again{suffix}")

@@ -324,7 +324,7 @@ BROKEN: list[tuple[Any, str, bool]] = [
     (document({**LAW, "law": [0.5, None]}), r"law\[1\] must be a number, but it is null", True),
     (document({**LAW, "law": [[0.5, "x"]]}), r"law\[0\]\[1\] must be a number, but", True),
     (document({**LAW, "law": [0.5, True]}), r"law\[1\] must be a number, but it is true", True),
-    (document({**LAW, "law": [0.5, BIG]}), r"law\[1\] must be a number that fits a 64-bit float", False),
+    (document({**LAW, "law": [0.5, BIG]}), r"law\[1\] must be a number that fits", False),
     (document({**LAW, "law": [0.5, 0.6]}), "must sum to 1, but those of box 'C' sum to 1.1", False),
     (document({**LAW, "law": [1.5, -0.5]}), "between 0 and 1, but .* 'C'", True),
     (document({**LAW, "law": [[[0.5]]]}), r"law\[0\]\[0\] must be a number", True),

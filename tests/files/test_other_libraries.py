@@ -306,7 +306,7 @@ def test_equal_boxes_are_stored_once() -> None:
         (paper_table().rename(columns={"parent": "parents"}), r"'parent' is missing \(1 such column"
             r"; is it 'parents'\?\)"),
         (paper_table()[:0], r"at least one box, but the table has no rows"),
-        (changed(3, "box", None), r"must name its box, but row 3 of the table has no name \(1 such"),
+        (changed(3, "box", None), r"must name its box, but row 3 of the table has no name \(1"),
         (paper_table([("B", "Ann", 1, 2, 2, 1, 1), ("Anna", None, None, 1, 1, 1, 1)]), r"but row 0 "
             r"of the table \(box 'B'\) has 'Ann', which is not a box; did you mean 'Anna'\? \(1"),
         (changed(3, "parent", "C"), r"one parent, but row 3 of the table \(box 'B'\) has another"),
