@@ -377,6 +377,19 @@ def test_a_column_called_reward_comes_before_one_called_value(tmp_path):
     assert "a column must be there once" in refused(path)
 
 
+def test_a_remark_about_losses_in_brackets_turns_nothing_around(tmp_path):
+    path = csv_of(tmp_path, "box,state,NPV (less losses),chance,cost\nA,a,10,0.5,1\nA,b,0,0.5,1\n")
+    assert not load(path).minimize
+
+
+def test_a_number_beside_its_range_lies_in_it(tmp_path):
+    path = csv_of(tmp_path, "box,state,reward,reward range,chance,cost\n"
+                            "A,a,200,80/100/130,0.5,1\nA,b,0,,0.5,1\n")  # fmt: skip
+    assert "from low to high with the reward between them, but row 2 has 80, 200, 130" in (
+        refused(path)
+    )
+
+
 def test_losses_are_minimized_and_said(tmp_path):
     path = csv_of(tmp_path, "outside option,none\nbox,loss,chance,cost\nA,7,1,1\n")
     assert load(path).minimize

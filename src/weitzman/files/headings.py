@@ -199,12 +199,9 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     ignored: list[str] = []
     for i, (cell, named) in enumerate(zip(row.cells, found, strict=True)):
         other = named and not named.end and named.column in own and _plain(cell) != named.column
-        if named is None or other:  # a column called reward comes before one called value
+        column = (named.column or _nearest(found, i)) if named and not other else ""
+        if named is None or not column:  # one called reward comes before one called value
             ignored += [str(cell)] if cell not in (None, "") else []
-            continue
-        column = named.column or _nearest(found, i)
-        if not column:
-            ignored.append(str(cell))
             continue
         key = f"{column} {named.end}".strip()
         if key in columns:
@@ -226,15 +223,13 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     first: dict[str, Said] = {}
     unread: list[str] = []
     for r in above:
-        said = _settings(r)
-        for x in said:
+        for x in (said := _settings(r)):
             if first.setdefault(x.key, x).value != x.value:
                 raise InvalidFile(
                     f"{x.where} must be said once, but it is {x.value!r} here and "
                     f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
                 )
-        if not said:
-            unread.append(" ".join(str(c) for c in r.cells if c not in (None, ""))[:60])
+        unread += [] if said else [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]]
     rows = _unmerged(sheet, sheet.rows[at + 1 :])
     return Heading(columns, titles, list(first.values()), units, rows, ignored, unread)
 

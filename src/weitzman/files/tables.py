@@ -313,7 +313,10 @@ class _Table:
             base = x.base if isinstance(x, Spread) else x
             if isinstance(given, Spread):
                 base = given.base if base is None else base
-                given = given._replace(base=min(max(base, given.low), given.high))
+                if given.family:
+                    given = given._replace(base=min(max(base, given.low), given.high))
+                else:
+                    given = self._spread(column, i, given.low, base, given.high)
             elif given is not None:
                 raise InvalidFile(
                     f"a {column} range must be a range such as 80/100/130, but row "
@@ -363,13 +366,12 @@ class _Table:
         for name in ("outside", "minimize"):
             if (given := getattr(self.options, name)) is not None:
                 found[name] = bool(given) if name == "minimize" else given
-        if "loss" in self.head.titles["reward"].lower() and "minimize" not in found:
-            found["minimize"] = True
-        rate = self._rate()
-        found |= {} if rate is None else {"rate": rate}
-        more = self.options.terms()
-        more.pop("rate", None)
-        return found | more, unit
+        if "loss" in self.head.titles["reward"].lower().partition("(")[0]:
+            found.setdefault("minimize", True)
+        found |= self.options.terms()
+        if (rate := self._rate()) is not None:
+            found["rate"] = rate
+        return found, unit
 
     def _amount(self, said: Said) -> Typed:
         value = said.value
