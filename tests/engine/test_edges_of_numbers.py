@@ -217,3 +217,14 @@ def test_errors_of_means_of_any_size() -> None:
     for scale in (1.0, 1e300 / np.abs(x).max(), 1e-300):
         assert error_of_mean(scale * x) / scale == pytest.approx(np.std(x, ddof=1) / np.sqrt(200))
     assert np.isnan(error_of_mean(np.ones(1)))
+
+
+@pytest.mark.parametrize("outside", [-np.inf, -1e15])
+def test_a_hopeless_box_costs_no_digits_of_what_is_certain(outside):
+    """Its index of about -1e15 was where the sum began, so 22.55 came out as 22.5, EXACT."""
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[0.0, 1.2e15], rewards=[[22.0, 23.1], [0.0, 0.0]],
+        law=[[0.5, 0.5], [1.0, 0.0]], outside=outside,
+    )  # fmt: skip
+    assert weitzman.solve(forest).value == pytest.approx(22.55, abs=1e-13)
+    assert weitzman.solve(forest, exact=True).value == pytest.approx(22.55, abs=1e-13)

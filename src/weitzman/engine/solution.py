@@ -22,10 +22,10 @@ from ..forest.rules import MAX_OUTSIDE
 from .indices import Policy, choose
 from .plan import Plan
 from .small import best_of_roots, is_small, recursion
+from .weights import barred, takes_several
 from .weights import mean_cost as mean_cost
 from .weights import mean_costs as mean_costs
 from .weights import mean_durations as mean_durations
-from .weights import takes_several
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,6 +254,7 @@ class Solution:
         f = self.forest
         sign = f.sign
         index = sign * self._index[self._start[self._class_of[f.roots]]]
+        index = np.where(barred(f)[f.roots], -np.inf, index)
         place = choose(index, sign * f.outside)
         return None if place is None else f.name(int(f.roots[place]))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
 from ..errors import InvalidArgument
@@ -261,6 +261,12 @@ def groups_of(f: Forest) -> Groups:
     number = {name: i for i, name in enumerate(names)}
     quota = [min(most.get(name, f.prizes), f.prizes) for name in names]
     return Groups(np.array([number[x] for x in f.groups]), np.array(quota))
+
+
+def barred(f: Forest) -> BoolArray:
+    """Which boxes lie in a tree from which nothing may be taken: the quota of its group is 0."""
+    groups = groups_of(f)
+    return np.asarray(groups.quota[groups.of] == 0)
 
 
 def reject_quotas(f: Forest, what: str) -> None:

@@ -18,7 +18,7 @@ from .evaluation_result import PerBox
 from .indices import Policy
 from .solution import Solution, hint, mean_cost
 from .solver import solve
-from .weights import Weights
+from .weights import Weights, barred
 
 _TILTED = 2000  # derivatives in costs that are computed one by one, at most
 
@@ -203,6 +203,8 @@ def break_even(
     if up >= 0:
         shown = float(f.rewards[int(f.reward[up])][0, s])
         in_hand = min(in_hand, shown) if f.minimize else max(in_hand, shown)
+    if barred(f)[v]:  # its group has no place: it is opened at no cost
+        return BreakEven(float(mean_cost(f, v)[s]), 0.0, None)
     return BreakEven(
         cost=float(mean_cost(f, v)[s]),
         opened_below=_gain(f.subtree(v, state), in_hand),
@@ -226,7 +228,7 @@ def _first_turns(solution: Solution, box: int) -> float | None:
     while f.parent[root] >= 0:
         root = int(f.parent[root])
     at, index = solution.index_columns()
-    others = sign * index[at[f.roots[f.roots != root]]]
+    others = sign * index[at[f.roots[(f.roots != root) & ~barred(f)[f.roots]]]]
     rival = max([sign * f.outside, *others.tolist()])
     tree = f.subtree(root)
     if box == root:

@@ -404,10 +404,12 @@ class Forest:
 
     def _term(self) -> str | None:
         """The first special term that the forest has, in words."""
-        said = (
+        said = [
             one.term for one in declared(type(self)) if one.term and one.given(self) is not None
-        )
-        return next(said, None)
+        ]
+        if self.prizes == 1 and self.quotas:  # what is given besides is only how many there are
+            said = [term for term in said if term != "several prizes"]
+        return next(iter(said), None)
 
     def name(self, box: int) -> str:
         """The name of a box by its number."""

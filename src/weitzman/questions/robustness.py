@@ -16,6 +16,7 @@ from ..engine.evaluation import evaluate
 from ..engine.evaluation_result import PerBox
 from ..engine.solution import Solution
 from ..engine.solver import solve
+from ..engine.weights import barred
 from ..engine.what_if import as_solution, crossing
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
@@ -259,7 +260,10 @@ def turning_points(
     check_executor(executor)
     at, index = solution.index_columns()
     signed, outside = f.sign * index[at[f.roots]], f.sign * f.outside
-    order = np.argsort(-signed, kind="stable")
+    signed[barred(f)[f.roots]] = -np.inf
+    order = np.argsort(-signed, kind="stable")[: np.sum(~barred(f)[f.roots])]
+    if not len(order):  # no group has a place: nothing turns the decision to open nothing
+        return ()
     ahead = bool(signed[order[0]] > outside)
     asked, names = list[_Asked](), list[str]()
     for place, root in enumerate(f.roots[order[:boxes]].tolist()):
@@ -366,8 +370,10 @@ def index_slopes(
     f = as_solution(solution, "a derivative of an index").forest
     f.must_end("a derivative of an index")
     if f.factors is not None or f.risk_tolerance is not None:
+        term = "discounting" if f.factors is not None else "a risk tolerance"
         raise InvalidArgument(
-            "derivatives of an index are for expected payoffs without discounting. Use a tornado."
+            f"derivatives of an index are for plain expected payoffs, but there is {term}. Use a "
+            f"tornado."
         )
     sigma = solution.index(box, state)
     tree = f.subtree(box, state)
