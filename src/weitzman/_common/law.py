@@ -136,7 +136,7 @@ class Law:
         found = np.where(at == -np.inf, at, there + self.excess(there))
         # up to what W reaches for certain x plays no part; adding it, or steps of what is capped
         # far below, would cost digits
-        j = np.maximum((self.tails >= 1.0).sum(axis=-1) - 1, 0)
+        j = np.maximum((self.tails >= 1.0 - _ROUNDING * len(self.points)).sum(axis=-1) - 1, 0)
         low, sure = self.points[j], self.nothing() == 0.0
         lowest = low + np.take_along_axis(self.excesses(), j[..., None], axis=-1)[..., 0]
         if np.ndim(x):
