@@ -19,7 +19,7 @@ from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
 from .._kernels import reach, structure
 from .._kernels.blocks import TOP, distribution, new_heap
-from .._kernels.jit import compiles_always, large_work
+from .._kernels.jit import compiles_always, large_work, patience
 from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
@@ -88,7 +88,7 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     f = policy.forest
     plain, weights = Weights.plain(f), Weights.of(f)
     weighed, risky = len(weights.defect) > 0, weights.tolerance > 0
-    limit = _DENSE_RISK if risky else 0.0 if compiles_always() else _DENSE
+    limit = _DENSE_RISK if risky else 0.0 if compiles_always() else _DENSE * patience()
     if dense_size(policy) <= limit:
         columns = rank(policy)
         truly = _linear(follow_densely(policy, plain, columns), columns)
@@ -156,7 +156,7 @@ def _linear(found: LogFollowed, columns: Columns) -> _Followed:
 def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
-    if not compiles_always() and dense_size(policy) <= _DENSE:
+    if not compiles_always() and dense_size(policy) <= _DENSE * patience():
         columns = rank(policy)
         return _linear(follow_densely(policy, weights, columns), columns)
     own = f.rewards.shape[f.reward, 1]

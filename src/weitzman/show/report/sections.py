@@ -19,7 +19,7 @@ from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
 from .decision_tree import chart, fitting, shown
-from .findings import Content, WhatIf, alone
+from .findings import Content, Profile, WhatIf, alone
 
 if TYPE_CHECKING:
     from ...files.ranges import Range
@@ -103,7 +103,8 @@ def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
     yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
     low, high = (near(c, x) for x in c.quantiles)
     ends, sure = ["nine in ten end between ", low, " and ", high], math.isfinite(nothing)
-    yield "Chance of a loss" if sure else "Nine in ten", _chance(c) if sure else "", ends
+    loss = "Chance of costing more" if f.minimize else "Chance of a loss"
+    yield loss if sure else "Nine in ten", _chance(c) if sure else "", ends
 
 
 def _chance(c: Content) -> str:
@@ -139,7 +140,8 @@ def changing(c: Content) -> Child:
     for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
         by = f"{percent(abs(row['turnsAt']))} {'lower' if row['turnsAt'] < 0 else 'higher'}"
         of = [" of ", name(row["box"])] if row["box"] else None
-        parts.append([f"the {row['number']}", of, f" {by}"])
+        number = "loss" if c.forest.minimize and row["number"] == "reward" else row["number"]
+        parts.append([f"the {number}", of, f" {by}"])
     return [_listed(parts, " or "), "."] if parts else None
 
 
@@ -346,12 +348,14 @@ def uncertain(c: Content) -> Iterator[Markup]:
             for r, worth in zip(drawn.ranges, drawn.partial.tolist(), strict=True)
         ]
         head = heads("Number", "Low|", "High|", "Worth of knowing it|")
+        yield h("h3", "What it is worth to know each number")
         yield table("What it is worth to know each number", head, rows)
     if cases is not None:
         rows = [
             cells(f"All numbers: {key}", c.say(x), h("td", name(first)))
             for key, x, first in zip(cases.names, cases.value.tolist(), cases.first, strict=True)
         ]
+        yield h("h3", "Scenarios")
         yield table("Scenarios", heads("Scenario", "Value|", "First decision"), rows)
     if pair is not None:
         firsts = list(dict.fromkeys(pair.choice.ravel().tolist()))
@@ -405,7 +409,7 @@ def boxes(c: Content) -> Markup:
             "tr",
             _text([name(f.name(v)), copies(v)], f.name(v), head=True),
             _text("" if f.parent[v] < 0 else name(f.name(up(v))), f.name(up(v))) if deep else None,
-            _range(c, mean_cost(f, v)),
+            _range(c, mean_cost(f, v)[_openable(c, v)]),
             _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
             _number(float(e.wins[v]), partial(often, c, v)),
@@ -565,6 +569,12 @@ def _range(c: Content, values: FloatArray) -> Markup:
     return h("td", text, data_key=repr(high), class_="number")
 
 
+def _openable(c: Content, v: int) -> Any:
+    """The states of the parent after which a box can be opened; all, if it never pays."""
+    possible = np.isfinite(c.solution.indices(v))
+    return possible if possible.any() else slice(None)
+
+
 def _indices(c: Content, v: int) -> Markup:
     """The index, or one for each state of the parent."""
     f, index = c.forest, c.solution.indices(v)
@@ -574,9 +584,10 @@ def _indices(c: Content, v: int) -> Markup:
         none = h("td", "none", data_key="-1e308", class_="number")
         return _range(c, finite) if len(finite) else none
     parts = [
-        h("div", c.say(float(x)), h("small", " after ", name(shown(f, up, y))))
+        h("div", c.say(float(x)) if np.isfinite(x) else "none",
+          h("small", " after ", name(shown(f, up, y))))
         for y, x in enumerate(index)
-    ]
+    ]  # fmt: skip
     return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
 
 
@@ -585,9 +596,9 @@ def estimate(c: Content, x: float, error: float) -> str:
     return f"{c.say(x, error)} ± {c.amounts.margin(error)}" if error else c.say(x)
 
 
-def profiles(c: Content) -> list[dict[str, Any]]:
+def profiles(found: Iterable[Profile], say: Amounts) -> list[dict[str, Any]]:
     """The risk profiles for the script: values, and the chance of each value or less."""
     return [
-        {"name": title, "x": x.tolist(), "p": p.tolist(), "mean": brief(c.amounts, mean)}
-        for title, x, p, mean in c.profiles
+        {"name": title, "x": x.tolist(), "p": p.tolist(), "mean": brief(say, mean)}
+        for title, x, p, mean in found
     ]
