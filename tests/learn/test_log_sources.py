@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,10 @@ def test_a_pandas_table_and_back(tmp_path):
     written = Curves.read(tmp_path / "export.csv")
     assert written.settings == ({"rate": 0.1}, {})
     assert (curves + written).runs == curves.runs
+    loss = replace(curves, runs=("007", "1"), kind=("k", ""), minimize=True)
+    loss.to_pandas().to_csv(tmp_path / "loss.csv")  # texts stay as they are
+    back = Curves.read(tmp_path / "loss.csv")
+    assert (back.runs, back.kind, back.minimize) == (loss.runs, loss.kind, True)
     named = Curves.read(table | {"cost": [1, 1, 1]}, settings={"run": ["a", "b"], "step": [7, 8]})
     assert named.to_pandas()["setting step"].tolist() == [7, 7, 8]
 

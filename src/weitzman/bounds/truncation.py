@@ -23,10 +23,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray, frozen
+from .._common.arrays import FloatArray, IntArray, depths, frozen
 from .._common.text import as_html
 from .._kernels import ceilings, structure
 from ..engine.solver import solve
+from ..engine.weights import mean_costs
 from ..errors import InvalidArgument, TooLarge
 from ..forest.model import Forest
 from ..forest.pools import Pool, intern_keys, runs
@@ -163,7 +164,7 @@ def _unrolled(f: Forest, levels: int) -> tuple[Forest, IntArray]:
     What follows further down is an endless box. Boxes along line B are ``"B#1"``, ``"B#2"``, ...
     """
     lines = np.flatnonzero(f.endless)
-    depth = ceilings.depths(f.parent, structure.postorder(f.parent)[0])
+    depth = depths(f.parent)
     more = np.maximum(levels - depth[lines], 0)  # boxes added to each line
     box = np.concatenate([np.arange(len(f)), np.repeat(lines, more)])
     last = len(f) + np.cumsum(more) - 1
@@ -286,7 +287,9 @@ class Levels:
         order, child, _ = structure.postorder(f.parent)
         kind, law, reward = _kinds(f, order)
         start, at = _starts(f.laws.shape[law, 0]), _starts(f.laws.shape[law, 1])
-        cost = ceilings.least_costs(kind, f.law, f.cost, f.laws.matrices, f.costs.matrices, start)
+        cost, (every, first) = np.full(start[-1], np.inf), mean_costs(f)
+        sizes = np.diff(first)
+        np.minimum.at(cost, runs(start[kind], sizes), every)
         edge_at, edge = _edges(f, kind, len(law))
         rewards = -f.rewards.data if f.minimize else f.rewards.data
         finite = rewards[np.isfinite(rewards)]
@@ -300,7 +303,7 @@ class Levels:
             ceilings.Kinds(law, reward, cost, start, edge_at, edge),
             ceilings.Ceilings(index, below, at), rounds, _STEADY * wide,
         )  # fmt: skip
-        depth = ceilings.depths(f.parent, order)
+        depth = depths(f.parent)
         return cls(f, depth, child < 0, kind, reward, below, at)
 
     @property
@@ -366,13 +369,11 @@ def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArra
 
 def _edges(forest: Forest, kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
     """The kinds that follow each kind: ``edge[edge_at[q]:edge_at[q + 1]]``."""
-    pairs = ceilings.follow_ups(forest.parent, kind, kinds).reshape(-1, 2)
+    some = forest.parent >= 0
     again = np.unique(kind[forest.endless])  # an endless box follows itself
-    pairs = np.concatenate([pairs, np.column_stack([again, again])])
-    if len(pairs):
-        pairs = pairs[intern_keys(pairs)[1]]
-    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    return _starts(np.bincount(pairs[:, 0], minlength=kinds)), np.ascontiguousarray(pairs[:, 1])
+    keys = kind[forest.parent[some]] * kinds + kind[some]
+    first, edge = np.divmod(np.unique(np.append(keys, again * (kinds + 1))), kinds)
+    return _starts(np.bincount(first, minlength=kinds)), edge
 
 
 def _starts(sizes: IntArray) -> IntArray:

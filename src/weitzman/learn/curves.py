@@ -25,19 +25,8 @@ from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .log_readers import (
-    LoggedRun,
-    a_number,
-    huggingface_runs,
-    keras_runs,
-    lightning_runs,
-    mlflow_runs,
-    optuna_runs,
-    ray_runs,
-    studies_of,
-    tensorboard_runs,
-    wandb_runs,
-)
+from . import log_readers
+from .log_readers import LoggedRun
 from .log_tables import (
     OWN,
     Blank,
@@ -222,9 +211,9 @@ class Curves:
             ``ended``, ``minimize`` (by default what the study or the name of the metric says) and
             ``blank`` as in :meth:`Curves.read`, here and in the methods that follow.
         """
-        studies = studies_of(studies)
+        studies = log_readers.studies_of(studies)
         options = {"minimize": studies[0].direction.name == "MINIMIZE"} | options
-        return cls._of(optuna_runs(studies), "", "cost", options)
+        return cls._of(log_readers.optuna_runs(studies), "", "cost", options)
 
     @classmethod
     def from_ray(
@@ -236,7 +225,7 @@ class Curves:
         ``source`` is what ``Tuner.fit`` returns, or the folder of the experiment, which is read
         without Ray. Names of nested results are joined by slashes.
         """
-        return cls._of(ray_runs(source, metric, step, cost), metric, "cost", options)
+        return cls._of(log_readers.ray_runs(source, metric, step, cost), metric, "cost", options)
 
     @classmethod
     def from_mlflow(
@@ -248,7 +237,7 @@ class Curves:
         Experiments are given by name or id; ``tracking_uri`` is by default the one that MLflow is
         set to. A tracking server, which is reached over the network, needs ``online=True``.
         """
-        runs = mlflow_runs(experiments, metric, tracking_uri, online)
+        runs = log_readers.mlflow_runs(experiments, metric, tracking_uri, online)
         return cls._of(runs, metric, "elapsed", options)
 
     @classmethod
@@ -268,7 +257,7 @@ class Curves:
         online : bool
             Whether a name that is no file or folder is a project to be read over the network.
         """
-        return cls._of(wandb_runs(source, metric, online), metric, "elapsed", options)
+        return cls._of(log_readers.wandb_runs(source, metric, online), metric, "elapsed", options)
 
     @classmethod
     def from_tensorboard(
@@ -280,7 +269,7 @@ class Curves:
         row before, or with ``cost="steps"`` the steps. Times with a pause in them, or all written
         at once, give a warning.
         """
-        return cls._of(tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
+        return cls._of(log_readers.tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
 
     @classmethod
     def from_huggingface(cls, source: Any, metric: str, **options: Any) -> Curves:
@@ -290,7 +279,7 @@ class Curves:
         is a file, a folder or several; the checkpoints of a folder are one run. ``metric`` is a
         name such as ``eval_loss``.
         """
-        return cls._of(huggingface_runs(source, metric), metric, "elapsed", options)
+        return cls._of(log_readers.huggingface_runs(source, metric), metric, "elapsed", options)
 
     @classmethod
     def from_keras(cls, source: Any, metric: str, **options: Any) -> Curves:
@@ -300,7 +289,7 @@ class Curves:
         files or files called ``training.log``, or several; ``metric`` is a name such as
         ``val_accuracy``.
         """
-        return cls._of(keras_runs(source, metric), metric, "cost", options)
+        return cls._of(log_readers.keras_runs(source, metric), metric, "cost", options)
 
     @classmethod
     def from_lightning(
@@ -312,7 +301,7 @@ class Curves:
         come from ``hparams.yaml`` beside the file; reading it needs PyYAML. ``source`` is a file, a
         folder or several; ``step`` is ``"step"`` or ``"epoch"``.
         """
-        return cls._of(lightning_runs(source, metric, step), metric, "elapsed", options)
+        return cls._of(log_readers.lightning_runs(source, metric, step), metric, "elapsed", options)
 
     @classmethod
     def _of(
@@ -332,7 +321,7 @@ class Curves:
             "task": [shown[i].task for i in number],
             "run": number,
             "step": [x for run in shown for x in run.steps],
-            "score": [a_number(x) for run in shown for x in run.scores],
+            "score": [x for run in shown for x in run.scores],
             cost: [x for run in shown for x in run.costs or [1.0] * len(run.steps)],
             "ended": [shown[i].ended for i in number],
         }

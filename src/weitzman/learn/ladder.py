@@ -372,13 +372,9 @@ class ScoreNoise:
         begun = begun[np.isfinite(begun)]
         mean = float(np.median(begun)) if len(begun) else 0.0
         spread = _NORMAL * float(np.median(np.abs(begun - mean))) if len(begun) else 0.0
-        return cls(
-            math.sqrt(square),
-            Belief(mean, max(spread**2 - square, 0.0)),
-            steps,
-            rise,
-            _drift(odd[near], place[near], len(steps), square),
-        )
+        between = Belief(mean, max(spread**2 - square, 0.0))
+        drift = _drift(odd[near], place[near], len(steps), square)
+        return cls(math.sqrt(square), between, steps, rise, drift)
 
     def updated(self, belief: Belief | None, step: int, score: float) -> Belief:
         """The belief after one more score of a run; None before the first score."""

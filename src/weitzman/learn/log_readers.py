@@ -583,19 +583,12 @@ def _trials_of(trials: Sequence[Trial], task: str) -> Iterator[LoggedRun]:
     for trial in trials:
         rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
         noted = trial.user_attrs.get(COSTS) or ()
-        each = usual if took is None else took / max(len(rows), 1)
-        ours = RUN in trial.user_attrs
-        yield LoggedRun(
-            f"trial {trial.number}",
-            [step for step, _ in rows],
-            [score for _, score in rows],
-            [float(x) for x in noted[: len(rows)]]
-            if len(noted) >= len(rows)
-            else [each] * len(rows),
-            trial.params,
-            task,
-            ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",
-        )
+        if len(noted) < len(rows):
+            noted = [usual if took is None else took / len(rows)] * len(rows)
+        steps, scores = [x for x, _ in rows], [a_number(y) for _, y in rows]
+        costs, mark = [float(x) for x in noted[: len(rows)]], ENDED in trial.user_attrs
+        over = mark if RUN in trial.user_attrs else trial.state.name == "COMPLETE"
+        yield LoggedRun(f"trial {trial.number}", steps, scores, costs, trial.params, task, over)
 
 
 def _without_copies(trials: Sequence[Trial]) -> list[Trial]:

@@ -86,7 +86,9 @@ def read_log(path: str, *, text: bool = False) -> Any:
             columns = 1 + (heading[0].count(b",") if heading else 0)
             rows = 1 + max(data.count(b"\n"), data.count(b"\r"))
             _check_cells(columns, rows, _CELLS + len(data))
-            return pandas.read_csv(io.BytesIO(data), low_memory=False)
+            own = heading and heading[0].lstrip(b",").startswith(",".join(OWN).encode())
+            texts: Any = dict.fromkeys(OWN[:3], str) if own else None  # "007" stays as it is
+            return pandas.read_csv(io.BytesIO(data), low_memory=False, converters=texts)
         if path.endswith((".jsonl", ".ndjson")):
             data = unpacked(path)
             lines = json_lines(data)

@@ -51,13 +51,10 @@ def save(model: ResemblanceModel, path: Path) -> None:
         return [None if np.isnan(v) else v for v in x.tolist()]
 
     head = {
-        "format": FORMAT,
-        "price": model.price,
-        "minimize": model.minimize,
-        "options": asdict(model.options),
-        "rungs": ladder.rungs.tolist(),
+        "format": FORMAT, "price": model.price, "minimize": model.minimize,
+        "options": asdict(model.options), "rungs": ladder.rungs.tolist(),
         "settings": [[name, None if kind is None else list(kind)] for name, kind in pairs],
-    }
+    }  # fmt: skip
     if model.noise is not None:
         found = model.noise
         lists = {name: getattr(found, name).tolist() for name in _NOISE_KEYS[2:]}

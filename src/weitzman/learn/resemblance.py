@@ -360,7 +360,8 @@ class ResemblanceModel(RunModel):
         if self.noise is not None:  # scores count as the means of their re-evaluations
             curves = self.noise.without(curves)
         new = climb(curves, self.ladder.rungs, self.encoder)
-        check_scores_alike(self.ladder, new, self.minimize)
+        if last is None:
+            check_scores_alike(self.ladder, new, self.minimize)
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
         level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
         found = compared_costs(self.ladder, new, level)
