@@ -38,7 +38,7 @@ function profilePicture(laws, nothing, minimize, wide, high) {
       text(x(t), floor + 16, "middle", shortNumber(t))]),
     nothing === null ? null : [line({ class: "nothing", x1: x(nothing), x2: x(nothing), y1: FRAME.top, y2: floor }),
       x(nothing) > wide - NOTHING_WIDTH // at the right edge the words stand before the line
-        ? text(x(nothing) - 5, FRAME.top + 2, "end", "doing nothing", { class: "axis-title" })
+        ? text(x(nothing) - 5, floor - 8, "end", "doing nothing", { class: "axis-title" })
         : text(x(nothing) + 5, FRAME.top + 2, "start", "doing nothing", { class: "axis-title" })],
     [...laws.entries()].reverse().map(([i, law]) => svg("path", { class: `law law-${i}`, fill: "none", d: stairs(law, x, y, wide) },
       svg("title", {}, law.name))),
