@@ -182,7 +182,7 @@ def explore(options: Options) -> None:
     FILE is read, and written when you press Save. FILE may be new. Without FILE, and
     for -, the page offers a download.
     """
-    from .._kernels.jit import avoid_compiling
+    from ..engine.solver import avoid_compiling
     from ..show.explore import Server
 
     avoid_compiling(_PATIENCE)

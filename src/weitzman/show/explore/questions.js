@@ -20,7 +20,7 @@ export class Profile {
   constructor(place) {
     this.picture = el("div", {});
     this.text = el("p", { class: "hint", role: "status" });
-    this.fold = el("details", { class: "questions", open: true, ontoggle: () => this.#ask(0) },
+    this.fold = el("details", { class: "risk", open: true, ontoggle: () => this.#ask(0) },
       el("summary", {}, "Risk profile"), this.text, this.picture);
     refill(place, this.fold);
     this.place = place;
@@ -42,6 +42,7 @@ export class Profile {
 
   async #fetch() {
     const { solved } = this;
+    if (!solved) return; // something was changed in the meantime
     const answer = await asked("profile", { id: solved.id });
     if (solved !== this.solved) return;
     this.shown = solved;

@@ -19,7 +19,7 @@ from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
 from .decision_tree import chart, fitting, shown
-from .findings import Content, Profile, WhatIf, alone
+from .findings import Content, Profile, alone
 
 if TYPE_CHECKING:
     from ...files.ranges import Range
@@ -396,27 +396,18 @@ def boxes(c: Content) -> Markup:
     f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
     deep = bool((f.parent[c.keep] >= 0).any())
 
-    def copies(v: int) -> Child:
-        if f.endless[v]:
-            return h("small", " and on without end")
-        return h("small", f" ×{f.count[v]:,}") if f.count[v] > 1 else None
-
-    def up(v: int) -> int:
-        return max(int(f.parent[v]), 0)
-
-    rows = [
-        h(
-            "tr",
-            _text([name(f.name(v)), copies(v)], f.name(v), head=True),
-            _text("" if f.parent[v] < 0 else name(f.name(up(v))), f.name(up(v))) if deep else None,
-            _range(c, mean_cost(f, v)[_openable(c, v)]),
-            _indices(c, v),
+    rows = []
+    for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v)):
+        more = " and on without end" if f.endless[v] else f" ×{f.count[v]:,}"
+        copies = h("small", more) if f.endless[v] or f.count[v] > 1 else None
+        up = "" if f.parent[v] < 0 else f.name(int(f.parent[v]))
+        rows.append(h(
+            "tr", _text([name(f.name(v)), copies], f.name(v), head=True),
+            _text(name(up) if up else "", up) if deep else None,
+            _range(c, mean_cost(f, v)[_openable(c, v)]), _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
-            _number(float(e.wins[v]), partial(often, c, v)),
-            _number(float(spend[v]), c.say),
-        )
-        for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
-    ]
+            _number(float(e.wins[v]), partial(often, c, v)), _number(float(spend[v]), c.say),
+        ))  # fmt: skip
     head = [
         _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
         _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
@@ -431,28 +422,19 @@ def break_even_costs(c: Content) -> Markup:
     slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
     opened = c.evaluation.worth.opened_after.totals()
 
-    def after(w: WhatIf) -> Child:
-        up = int(f.parent[w.box])
-        if up < 0:
-            return None
-        return h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
-
-    def turns(first: float | None) -> str:
-        if first is None:
-            return "never"
-        return c.say(first) if math.isfinite(first) else "any cost"
-
-    rows = [
-        h(
-            "tr",
-            _text([name(f.name(w.box)), after(w)], f.name(w.box), head=True),
-            _number(w.now, c.say),
-            _number(w.break_even.opened_below, c.say),
-            h("td", turns(w.break_even.first_below), class_="number"),
+    rows = []
+    for w in c.what_if:
+        up, first, after = int(f.parent[w.box]), w.break_even.first_below, None
+        if up >= 0:
+            shows = " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))
+            after = h("small", *shows)
+        turns = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
+        rows.append(h(
+            "tr", _text([name(f.name(w.box)), after], f.name(w.box), head=True),
+            _number(w.now, c.say), _number(w.break_even.opened_below, c.say),
+            h("td", turns, class_="number"),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
-        )
-        for w in c.what_if
-    ]
+        ))  # fmt: skip
     head = heads(
         "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
         *(["Value, per unit of cost|"] if slopes else []),
