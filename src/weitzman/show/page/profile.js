@@ -15,11 +15,15 @@ export function showProfile(place, laws, { nothing, minimize, high = 330 }) {
 }
 
 function profilePicture(laws, nothing, minimize, wide, high) {
-  const all = laws.flatMap((law) => law.x).concat(nothing === null ? [] : [nothing]);
-  const [low, top] = [Math.min(...all), Math.max(...all)];
+  const ends = (values) => [Math.min(...values), Math.max(...values)];
+  const [first, last] = ends(laws[0].x.concat(nothing === null ? [] : [nothing]));
+  const all = ends(laws.flatMap((law) => law.x).concat(first, last));
+  const span = last - first; // a hopeless strategy must not squeeze the others
+  const [low, top] = span ? [Math.max(all[0], first - span), Math.min(all[1], last + span)] : all;
   const room = (top - low) * 0.04 || Math.abs(top) * 0.1 || 1;
   const floor = high - FRAME.bottom;
-  const x = (v) => FRAME.left + ((wide - FRAME.left - FRAME.right) * (v - low + room)) / (top - low + 2 * room);
+  const inside = (v) => Math.min(Math.max(v, low - room), top + room);
+  const x = (v) => FRAME.left + ((wide - FRAME.left - FRAME.right) * (inside(v) - low + room)) / (top - low + 2 * room);
   const y = (p) => floor - (floor - FRAME.top) * p;
   let along = ticks(low, top, 6);
   // labels must not touch: fewer ticks until there is room
