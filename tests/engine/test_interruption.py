@@ -117,7 +117,8 @@ works = [
     lambda: weitzman.Search(best).expected, lambda: weitzman.sensitivity(best),
     lambda: weitzman.break_even(best, 0), lambda: best.phi(3.0), lambda: search.expected,
     lambda: questions.tornado(ten), lambda: bounds.truncate(ten, gap=0.01),
-    lambda: chain.stationary(), lambda: weitzman.solve(many), lambda: weitzman.evaluate(weitzman.solve(endless)),
+    lambda: chain.stationary(), lambda: weitzman.solve(many),
+    lambda: weitzman.evaluate(weitzman.solve(endless)),
     lambda: questions.frontier(ten, corners=2), lambda: questions.value_of_knowing(ten, "1"),
 ]
 random.seed(int(sys.argv[2]))
