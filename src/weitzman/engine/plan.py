@@ -216,9 +216,9 @@ class Plan:
         over = grid > self.outside
         if not over.any():
             return self.outside, 0.0, (grid, tail)
-        # what is had for certain: beginning at far lower points would cost digits
-        certain = grid[max(int((tail == 1.0).sum()) - 1, 0)]
-        start = max(self.outside, certain) if np.isfinite(self.outside) else certain
+        # from what is had for certain: beginning at far lower points would cost digits
+        start = max([self.outside, *grid[tail == 1.0][-1:]])
+        start = start if np.isfinite(start) else grid[0]
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
         if np.isfinite(self.outside):  # opening nothing earns this much for sure
