@@ -21,8 +21,8 @@ from .._common.interruption import check, interruptible
 from .._kernels import blocks, reach, structure
 from .._kernels.jit import compiles_always, large_work
 from ..chains.following import Following
+from ..forest.columns import runs
 from ..forest.model import Forest
-from ..forest.pools import runs
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
@@ -200,7 +200,7 @@ class _Retrace:
         self.copies = box_count(plan.forest)
         eps = _EPS * max(plan.span, 1.0) / self.copies
         # masses may be negative
-        step = Pass.start(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
+        step = Pass(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
         self.step = step
         ops, powers = plan.ops, plan.powers
         join = ops[:, structure.KIND] == structure.JOIN
