@@ -132,8 +132,12 @@ class Law:
         found = np.where(at == -np.inf, at, there + self.excess(there))
         # below all points x plays no part unless W may be nothing; adding it would cost digits
         sure = (self.nothing() == 0.0)[..., None] if np.ndim(x) else self.nothing() == 0.0
-        low = self.points[0]
-        lowest = low + self.excesses()[..., :1] if np.ndim(x) else low + self.excesses()[..., 0]
+        # the largest point that W surely reaches: a lower one, far away, would cost digits as well
+        reached = self.tails >= 1.0 if self.below is None else self.below == 0.0
+        least = np.maximum(reached.sum(axis=-1) - 1, 0)[..., None]
+        low = self.points[least]
+        lowest = low + np.take_along_axis(self.excesses(), least, axis=-1)
+        low, lowest = (low, lowest) if np.ndim(x) else (low[..., 0], lowest[..., 0])
         return np.where(sure & (at <= low), lowest, found)
 
     def mean(self) -> FloatArray:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._common.arrays import IntArray
-from .._common.text import as_html
+from .._common.text import ResultTable, as_html
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, TooLarge
@@ -38,7 +38,7 @@ _LEAST = 1e-3  # of the gap: losses below it are mostly the error of the solver
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truncation:
+class Truncation(ResultTable):
     """The first levels of a forest, and how much the others can matter.
 
     Attributes
@@ -66,6 +66,10 @@ class Truncation:
     upper: float
     of: float
 
+    def columns(self) -> dict[str, list[float]]:
+        """One row: all of its numbers."""
+        return {x: [getattr(self, x)] for x in ("depth", "kept", "of", "lower", "upper", "gap")}
+
     @property
     def gap(self) -> float:
         """The most that is lost by never looking deeper."""
@@ -83,6 +87,7 @@ class Truncation:
             f"{self.lower:.10g} to {self.upper:.10g})"
         )
 
+    __str__ = __repr__
     _repr_html_ = as_html
 
 

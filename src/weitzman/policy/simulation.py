@@ -579,7 +579,7 @@ def run_episodes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PayoffLaw:
+class PayoffLaw(ResultTable):
     """What a search earns in the end.
 
     Attributes
@@ -606,9 +606,14 @@ class PayoffLaw:
     worse: float
     how: str
 
+    def columns(self) -> dict[str, list[float]]:
+        """The values and their chances."""
+        return {"value": self.values.tolist(), "chance": self.chances.tolist()}
+
     def __repr__(self) -> str:
         return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
 
+    __str__ = __repr__
     _repr_html_ = as_html
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.law import Law
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import as_html
+from .._common.text import ResultTable
 from .._kernels.structure import postorder
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -41,7 +41,7 @@ Group = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Knowing:
+class Knowing(ResultTable):
     """What information is worth.
 
     Attributes
@@ -60,7 +60,9 @@ class Knowing:
     worth: float
     error: float
 
-    _repr_html_ = as_html
+    def columns(self) -> dict[str, list[float]]:
+        """One row: all of its numbers."""
+        return {x: [getattr(self, x)] for x in ("without", "value", "worth", "error")}
 
 
 def value_of_knowing(
