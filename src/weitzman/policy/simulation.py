@@ -623,13 +623,9 @@ def payoff_law(
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
     The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
-    are discounted to the start; with several prizes, a payoff is their sum less all costs.
-
-    Parameters
-    ----------
-    policy : Solution or Policy
-    episodes, rng
-        For :func:`simulate`, if the law is simulated; ``how`` of the result tells.
+    are discounted to the start; with several prizes, a payoff is their sum less all costs. ``how``
+    of the result says whether it is simulated, with ``episodes`` and ``rng`` as in
+    :func:`simulate`.
 
     Examples
     --------

@@ -300,8 +300,8 @@ def as_ranges(forest: Forest, given: Given) -> Ranges:
     """Ranges from a sheet, or from a mapping.
 
     Keys are (box, field) or (box, field, state), with a field "cost", "reward", "probability" or
-    "duration"; values are (low, high), (low, base, high) or a distribution of SciPy. Without a
-    base, the number in the forest is the base.
+    "duration"; values are (low, high), (low, base, high) or a distribution of SciPy. The default
+    base is the number in the forest.
 
     Examples
     --------
@@ -352,10 +352,9 @@ def _number(forest: Forest, box: str, field: str, state: Any) -> float:
     if found is None or pool is None:
         raise InvalidArgument(f"box {box!r} has no {field}, but a range is about it.")
     v = forest.box(box)
-    matrix = pool[int(getattr(forest, found.pointer)[v])]
-    column = (
-        matrix if state is None or matrix.shape[1] == 1 else matrix[:, [forest.state(v, state)]]
-    )
+    column = pool[int(getattr(forest, found.pointer)[v])]
+    if state is not None and column.shape[1] > 1:
+        column = column[:, [forest.state(v, state)]]
     numbers = np.unique(column[np.isfinite(column)])
     if len(numbers) != 1:
         raise InvalidArgument(
