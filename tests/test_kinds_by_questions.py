@@ -212,6 +212,17 @@ def index_slopes(f: Forest, s: Solution) -> None:
             )
             low, high = sorted([(s.index(v) - less) / h, (more - s.index(v)) / h])
             assert low - 1e-3 <= slope <= high + 1e-3
+            law = f.laws[int(f.law[v])][0]
+            a, b = np.argsort(law)[-2:] if len(law) > 1 else (0, 0)
+            if a != b and law[a] > h:  # mass moved from one state to another
+                chance = questions.index_slopes(s, v).chance
+                move = np.zeros(len(law))
+                move[a], move[b] = -h, h
+                less, more = (
+                    weitzman.solve(f.changed(law={v: law + x * move})).index(v) for x in (-1, 1)
+                )
+                low, high = sorted([(s.index(v) - less) / h, (more - s.index(v)) / h])
+                assert low - 1e-3 <= chance[b] - chance[a] <= high + 1e-3
 
 
 def value_of_knowing(f: Forest, s: Solution) -> None:

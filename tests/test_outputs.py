@@ -81,8 +81,8 @@ def test_no_module_writes_a_file_in_another_way() -> None:
     assert found == {
         "_common/disk.py",  # replacing
         "_kernels/kernel_cache.py",  # replaced by name, as its own tests say
-        "_common/sharing.py", "cli/given_file.py", "show/explore/workbench.py",  # for a moment
-        "show/explore/server.py",  # for a moment, the way to the page
+        "_common/sharing.py", "cli/common.py", "show/explore/workbench.py",  # for a moment
+        "show/explore/__init__.py",  # for a moment, the way to the page
         "files/event_log.py",  # complete before it has its name
         "files/binary.py",  # columns, in a folder that lasts for a moment
         "cli/backtest_command.py", "tune/callbacks.py",  # replaced

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from weitzman.backtest.bench import Bench, PoolSpace
+from weitzman.backtest.bench import Bench
+from weitzman.backtest.library_peers import PoolSpace
 from weitzman.backtest.methods import Documented, Log, Method, Rule
 
 FULL_RUNS = 1, 2, 5

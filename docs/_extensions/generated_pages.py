@@ -80,7 +80,7 @@ def command_page() -> str:
     """What the command and all its subcommands say with ``--help``."""
     import click
 
-    from weitzman.cli.command_list import NAME, program
+    from weitzman.cli import NAME, program
 
     top = click.Context(program, info_name=NAME)
     parts = [(NAME, top.get_help())]

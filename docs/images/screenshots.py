@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import weitzman
-from weitzman.show.explore.server import Server
+from weitzman.show.explore import Server
 from weitzman.show.explore.workbench import Workbench
 
 HERE = Path(__file__).parent

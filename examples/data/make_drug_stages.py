@@ -19,7 +19,7 @@ STAGES = {  # name of the stage: the furthest stage as it is called, the column 
 }
 HEADING = """\
 # Drug programs (pairs of a target and an indication) by what became of them at each stage.
-# passed: continued to the next stage, or was approved. ended: was given up. active: not decided yet.
+# passed: continued to the next stage, or was approved. ended: abandoned. active: not decided yet.
 # Counted by make_drug_stages.py from data/pp.tsv of github.com/ericminikel/genetic_support, commit
 # b84cf058: E. V. Minikel, J. L. Painter, C. C. Dong, M. R. Nelson, "Refining the impact of genetic
 # evidence on clinical success", Nature 629, 624-629 (2024). License: CC BY 4.0. Changed: counted.

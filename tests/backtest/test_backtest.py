@@ -670,7 +670,7 @@ def test_trace_is_cumulative():
         ({"price": 1, "full_run_cost": 1}, "either `price` or `full_run_cost`"),
         ({"price": [1, -2]}, r"`price` must be above 0 and finite, but it is \[1.0, -2.0\]"),
         ({"full_run_cost": 0}, "`full_run_cost` must be above 0"),
-        ({"price": 1, "orders": 0}, "`orders` must be at least 1, but it is 0"),
+        ({"price": 1, "orders": 0}, "`orders` must be a whole number from 1 on, but it is 0"),
         ({"price": 1, "log_runs": 30}, "has 30 runs, so its log can have 0 to 29 of them"),
         ({"price": 1, "instance": ["a"]}, "a label for each of the 30 runs, but it has 1"),
         ({"price": 1, "instance": ["a"] * 30}, "has only one, 'a'"),

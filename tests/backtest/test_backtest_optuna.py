@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_backtest import curves, random_curves
 
-from weitzman.backtest import optuna_peers as ours
+from weitzman.backtest import library_peers as ours
 from weitzman.backtest.bench import Bench, Table
 from weitzman.backtest.methods import Log
 from weitzman.backtest.peers import all_methods
@@ -151,7 +151,7 @@ def test_few_trials_of_tpe_are_not_all_random(monkeypatch):
 def test_without_optuna_its_methods_are_left_out(monkeypatch):
     there = [m.name for m in all_methods()]
     assert sum("Optuna" in name for name in there) == 5
-    monkeypatch.setattr("weitzman.backtest.optuna_peers.find_spec", lambda name: None)
+    monkeypatch.setattr("weitzman.backtest.library_peers.find_spec", lambda name: None)
     assert [m.name for m in all_methods()] == [n for n in there if "Optuna" not in n]
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r"weitzman\[optuna\]"):

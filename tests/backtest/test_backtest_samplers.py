@@ -10,8 +10,8 @@ import pytest
 
 from weitzman.backtest import all_methods, backtest
 from weitzman.backtest import methods as halving
-from weitzman.backtest.bench import Bench, PoolSpace, Table
-from weitzman.backtest.full_run_bo import FullRunBO, Surrogate, bayes, gittins
+from weitzman.backtest.bench import Bench, Table
+from weitzman.backtest.library_peers import FullRunBO, PoolSpace, Surrogate, bayes, gittins
 from weitzman.backtest.methods import Log
 from weitzman.errors import UnknownName
 from weitzman.learn import Curves
@@ -187,7 +187,7 @@ def test_percentile_stopping_as_a_person_would(share):
 
 def test_tpe_chooses_each_run_once_and_learns():
     pytest.importorskip("optuna")
-    from weitzman.backtest.optuna_peers import documented_pruners
+    from weitzman.backtest.library_peers import documented_pruners
 
     log, pool = made_up(40, seed=4), made_up(40, seed=5)
     told, whole = Log.of(log, 40, np.random.default_rng(0)), Table.of(pool)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +16,7 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import Forest, evaluate, line, side_by_side, solve, truncate
-from weitzman.bounds.bracket import Bracket
-from weitzman.bounds.cutting import Levels
+from weitzman.bounds.truncation import Levels
 from weitzman.chains.chain import Chain
 from weitzman.chains.endless import solve_line
 from weitzman.chains.hitting import exact_depth
@@ -95,8 +93,9 @@ def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
 def test_bounds_close_in_on_the_value_from_both_sides(problem):
     value, levels = float(reference.optimal_value(problem)), Levels.of(forest_of(problem))
     depths = range(1, levels.height + 1)
-    around = [Bracket(levels.at(t), partial(solve, exact=True)) for t in depths]
-    lower, upper = [b.low.value for b in around], [b.high.value for b in around]
+    lower = [solve(levels.first(t), exact=True).value for t in depths]
+    raised = [levels.raised(t) or levels.forest for t in depths]
+    upper = [solve(forest, exact=True).value for forest in raised]
     for bounds in (lower, upper[::-1]):
         assert all(a <= b + ROUNDING for a, b in pairwise(bounds))
     assert upper[-1] == pytest.approx(value, abs=ROUNDING)
@@ -108,7 +107,7 @@ def test_no_index_is_above_what_is_hung_below_its_parent(seed):
     """Laws and rewards are shared, so that kinds follow each other in circles."""
     rng = np.random.default_rng(seed)
     forest = random_tree(rng, int(rng.integers(2, 300)))
-    ceiling, solution = Levels.of(forest).ceiling, solve(forest, exact=True)
+    ceiling, solution = Levels.of(forest), solve(forest, exact=True)
     tight = 0
     for v in np.flatnonzero(forest.parent >= 0):
         q = ceiling.kind[forest.parent[v]]
@@ -122,7 +121,7 @@ def test_the_ceiling_of_a_static_tree_is_the_index_of_endless_branching():
     """On a chain without memory the endless line has the same index, whatever the branching."""
     chain = Chain([[0.75, 0.25]] * 2, rewards=[0, 8])
     forest = line(([0.5, 0.5], chain.law), length=9, rewards=chain.rewards, cost=1)
-    ceiling = Levels.of(forest).ceiling
+    ceiling = Levels.of(forest)
     above = ceiling.below - np.tile(solve_line(chain, 1).index, 2)
     # rounds end when one brings less than 1e-9 of the range, 8; each brings 3/4 of the one before
     assert (above >= 0).all()
@@ -161,9 +160,7 @@ def test_one_level_less_would_lose_more(seed, gap):
     rng = np.random.default_rng(seed)
     forest = side_by_side([random_line(rng, 200) for _ in range(seed % 3 + 1)])
     cut = truncate(forest, gap=gap)
-    less, kept = (
-        solve(Levels.of(forest).at(t).lower_forest()).value for t in (cut.depth - 1, cut.depth)
-    )
+    less, kept = (solve(Levels.of(forest).first(t)).value for t in (cut.depth - 1, cut.depth))
     true = solve(forest).value
     assert cut.depth > 1
     assert true - kept <= cut.gap + ROUNDING <= gap + ROUNDING
@@ -287,8 +284,8 @@ def test_endless_lines_are_written_down_as_far_as_they_matter(seed, n):
     forest = lines_with_an_end_and_without(np.random.default_rng(seed), n)
     value, levels = solve(forest, exact=True).value, Levels.of(forest)
     for t in range(1, n + 1, 7):
-        around = Bracket(levels.at(t), partial(solve, exact=True))
-        assert around.lower - ROUNDING <= value <= around.upper + ROUNDING
+        lower, upper = (solve(f, exact=True).value for f in (levels.first(t), levels.raised(t)))
+        assert lower - ROUNDING <= value <= upper + ROUNDING
     for gap in (0.1, 1e-3, 1e-6):
         cut = truncate(forest, gap=gap)
         assert not cut.forest.endless.any()
@@ -336,7 +333,7 @@ def test_names_copies_and_states_are_kept():
     assert cut.box.tolist() == [forest.box(name) for name in kept.names]
     assert kept.states(0) == ("low", "high")
     assert kept.outside == 1
-    deeper = Levels.of(forest).at(2).forest()
+    deeper = Levels.of(forest).named(2)
     assert deeper.names == ("a", "b", "d")
     assert deeper.count.tolist() == [1, 3, 1]
 
@@ -424,10 +421,9 @@ def test_the_bounds_hold_with_time_risk_and_prizes(term, seed):
     value = solve(forest, exact=True).value
     levels = Levels.of(forest)
     for t in range(1, levels.height):
-        cut = levels.at(t)
-        low = forest.sign * solve(cut.lower_forest(), exact=True).value
+        low = forest.sign * solve(levels.first(t), exact=True).value
         assert low <= forest.sign * value + 1e-9
-        if (upper := cut.upper_forest()) is not None:
+        if (upper := levels.raised(t)) is not None:
             high = forest.sign * solve(upper, exact=True).value
             assert high >= forest.sign * value - 1e-9
     found = truncate(forest, gap=0.02)

@@ -137,7 +137,7 @@ def test_files_that_cannot_be_read(tmp_path, capsys):
 
 
 def test_optuna_missing_is_said(usual, capsys, monkeypatch):
-    monkeypatch.setattr("weitzman.backtest.optuna_peers.find_spec", lambda name: None)
+    monkeypatch.setattr("weitzman.backtest.library_peers.find_spec", lambda name: None)
     assert cli.main(["backtest", usual, "--price", "20", *METHODS]) == 0
     assert 'pip install "weitzman[optuna]"' in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 import weitzman
-from weitzman.cli.command_list import program
+from weitzman.cli import program
 from weitzman.cli.search_command import talk
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidAnswer, InvalidFile, UnknownName

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import weitzman
-from weitzman.cli import main
-from weitzman.cli.command_list import program
+from weitzman.cli import main, program
 from weitzman.files import load
 
 SOURCE = str(Path(weitzman.__file__).parents[1])

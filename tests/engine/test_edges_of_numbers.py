@@ -161,18 +161,22 @@ def test_counts_up_to_the_most_and_rare_prizes(count: int, chance: float) -> Non
         s = weitzman.solve(f)
         assert f.boxes == count
         assert s.status in (Status.EXACT, Status.CERTIFIED)
-        for value in (s.value, weitzman.evaluate(s).value):
-            assert abs(Decimal(value) - found * share) <= Decimal(s.gap) + Decimal("4e-16") * found
+        followed = weitzman.evaluate(s)
+        # followed in logarithms, which have as many digits as the logarithm of the count leaves
+        assert followed.error <= 5e-14 * float(found)
+        for value, error in ((s.value, s.gap), (followed.value, followed.error)):
+            assert abs(Decimal(value) - found * share) <= Decimal(error) + Decimal("4e-16") * found
 
 
 def test_counts_that_floats_cannot_hold_are_refused(tmp_path: Any) -> None:
     for count in (2**53, 2**53 + 1, 2**63 - 1):
         with pytest.raises(InvalidForest, match="a count must be from 1 to 9007199254740991"):
             weitzman.Builder().add("A", cost=0, outcomes={1: 1.0}, count=count).build()
+    message = "a count must be a whole number of at most 9007199254740991"
     for cell in ("9007199254740992", "9007199254740993", "1e16"):
         text = f"box,state,reward,probability,cost,count\nA,a,1,1,0,{cell}\n"
         (tmp_path / "x.csv").write_text(text)
-        with pytest.raises((InvalidForest, InvalidFile), match="a count must be at most 90071992"):
+        with pytest.raises((InvalidForest, InvalidFile), match=message):
             weitzman.load(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_text(text.replace("1e16", "9007199254740991"))
     assert weitzman.load(tmp_path / "x.csv").boxes == 2**53 - 1
@@ -213,3 +217,14 @@ def test_errors_of_means_of_any_size() -> None:
     for scale in (1.0, 1e300 / np.abs(x).max(), 1e-300):
         assert error_of_mean(scale * x) / scale == pytest.approx(np.std(x, ddof=1) / np.sqrt(200))
     assert np.isnan(error_of_mean(np.ones(1)))
+
+
+@pytest.mark.parametrize("outside", [-np.inf, -1e15])
+def test_a_hopeless_box_costs_no_digits_of_what_is_certain(outside):
+    """Its index of about -1e15 was where the sum began, so 22.55 came out as 22.5, EXACT."""
+    forest = Forest.from_arrays(
+        parent=[-1, -1], cost=[0.0, 1.2e15], rewards=[[22.0, 23.1], [0.0, 0.0]],
+        law=[[0.5, 0.5], [1.0, 0.0]], outside=outside,
+    )  # fmt: skip
+    assert weitzman.solve(forest).value == pytest.approx(22.55, abs=1e-13)
+    assert weitzman.solve(forest, exact=True).value == pytest.approx(22.55, abs=1e-13)

@@ -184,7 +184,7 @@ ONE = {"parent": [-1], "cost": [1.0], "rewards": [0.0, 10.0], "law": [[0.5, 0.5]
     [
         ({"duration": -1.0, "rate": 0.1}, "durations must be finite and not negative, but box '0'"),
         ({"duration": 1.0, "rate": -0.1}, "a negative rate would make factors above 1"),
-        ({"duration": 1.0, "rate": np.inf}, "finite rate"),
+        ({"duration": 1.0, "rate": np.inf}, "rate must be a finite number"),
         ({"duration": 1.0, "rate": 1e4}, "at most 1"),
         ({"factor": 1.5}, "factors must lie above 0 and be at most 1"),
         ({"factor": 0.0}, "factors must lie above 0"),

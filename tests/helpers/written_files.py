@@ -27,8 +27,7 @@ from weitzman.files.written_tables import write_template
 from weitzman.show.explore.workbench import OwnFile
 from weitzman.show.report import write_report
 from weitzman.tune.callbacks import partial_fits
-from weitzman.tune.pacing import Reporter
-from weitzman.tune.runs import Past
+from weitzman.tune.runs import Past, Reporter
 
 Write = Callable[[Path, int], object]
 DISK = os.path.join("_common", "disk.py")

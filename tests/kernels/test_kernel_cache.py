@@ -18,9 +18,10 @@ PACKAGE = Path(weitzman.__file__).parent
 CODE = """
 import numpy as np
 import weitzman
-from weitzman._kernels import blocks, episodes
-found = episodes.count_below(np.arange(5.0), 5, 3.0), blocks.extent(np.array([0.0, 2.0]), 0, 3)
-hits = [sum(f.stats.cache_hits.values()) for f in (episodes.count_below, blocks.extent)]
+from weitzman._kernels import blocks, structure
+order = structure.postorder(np.array([-1, 0, 0])).order
+found = len(order), blocks.extent(np.array([0.0, 2.0]), 0, 3)
+hits = [sum(f.stats.cache_hits.values()) for f in (structure.postorder, blocks.extent)]
 print(*found, *hits)
 """
 

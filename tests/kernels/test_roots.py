@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weitzman import line, solve
 from weitzman._common.law import Law
-from weitzman.bounds.cutting import Levels
+from weitzman.bounds.truncation import Levels
 
 EIGHTHS = st.integers(-80, 80).map(lambda n: n / 8)
 
@@ -54,7 +54,7 @@ def test_a_ceiling_is_the_root_of_what_follows():
     """Nothing follows the last box, so its ceiling is its index."""
     rows = [[0.7, 0.3], [0.4, 0.6]]
     pair = line([[0.5, 0.5], rows], rewards=[0.1, 9.7], cost=0.37)
-    ceiling = Levels.of(pair).ceiling
+    ceiling = Levels.of(pair)
     found = Law.of([0.1, 9.7], rows).root(0.37)
     first = int(ceiling.at[ceiling.kind[0]])
     assert ceiling.below[first : first + 2].tolist() == pytest.approx(found.tolist(), rel=1e-14)

@@ -15,9 +15,8 @@ from weitzman.learn.capped_runs import (
     _exceeding,
 )
 from weitzman.learn.curves import Curves
-from weitzman.learn.features import Repeats
 from weitzman.learn.resemblance import FitOptions
-from weitzman.learn.resembling_runs import SegmentCosts
+from weitzman.learn.resembling_runs import SegmentCosts, distinct, numbered
 from weitzman.learn.run_model import Shown
 
 PLAIN = FitOptions(tail=0.0)
@@ -212,10 +211,11 @@ def test_a_good_start_raises_what_may_come():
 
 def test_settings_are_the_same_only_if_all_are():
     config = np.array([[1.0, np.nan], [1.0, 2.0], [1.0, np.nan], [np.nan, np.nan], [-0.0, 1.0]])
-    repeats = Repeats.of(config)
-    assert repeats.find(config).tolist() == [0, 1, 0, -1, 3]
-    assert repeats.find(np.array([[0.0, 1.0], [2.0, 1.0]])).tolist() == [3, -1]
-    assert Repeats.of(np.zeros((3, 0))).find(np.zeros((3, 0))).tolist() == [-1, -1, -1]
+    number = distinct(config)
+    assert numbered(number, config).tolist() == [0, 1, 0, -1, 3]
+    assert numbered(number, np.array([[0.0, 1.0], [2.0, 1.0]])).tolist() == [3, -1]
+    none = np.zeros((3, 0))
+    assert numbered(distinct(none), none).tolist() == [-1, -1, -1]
 
 
 def test_imagined_runs_are_no_repetitions():

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import sys
 import time
 import warnings
 from collections import Counter
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from log_specimens import BOMB, LOGS, damaged, written
+from log_specimens import BOMB, LOGS, MAKERS, damaged, damaged_within, made, written
 
 from weitzman.errors import InvalidArgument, InvalidFile, WeitzmanError
 from weitzman.learn import Curves
 
 SEED = int(os.environ.get("WEITZMAN_FUZZ_SEED", "1"))
 INPUTS = int(os.environ.get("WEITZMAN_FUZZ_LOGS", "300"))  # of each kind
+CHART_OF_TIME = b'"Relative Time","a - acc"\n"0.2","0.1"\n"0.7","0.2"\n'
 SLOWEST = 2.0  # seconds of computing that one small log may take
 
 pytest.importorskip("pandas")
@@ -32,24 +35,41 @@ def test_valid_logs_are_read(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", LOGS)
 def test_only_our_errors_come_out(tmp_path, kind):
+    read_damaged(tmp_path, kind, LOGS[kind].read, lambda pick: damaged(kind, pick), INPUTS)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_only_our_errors_come_out_of_what_a_library_wrote(tmp_path, kind):
+    """The inputs of one kind are fewer: the library reads each of them, mostly from a database."""
+    pytest.importorskip(MAKERS[kind][0])
+    inputs = INPUTS if kind in ("TensorBoard", "W&B offline") else INPUTS // 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = made(kind)
+        written(tmp_path / "whole", log.files)
+        assert len(log.read(tmp_path / "whole")) >= 1
+    read_damaged(tmp_path, kind, log.read, lambda pick: damaged_within(kind, pick), inputs)
+
+
+def read_damaged(folder, kind, read, damage, inputs):
     pick, ends, slowest = random.Random(f"{SEED} {kind}"), Counter(), 0.0
-    for _ in range(INPUTS):
-        files = damaged(kind, pick)
-        written(tmp_path, files)
+    for number in range(inputs):
+        files, here = damage(pick), folder / (str(number) if kind == "MLflow" else "damaged")
+        written(here, files)  # MLflow keeps a store open by its name
         start = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                LOGS[kind].read(tmp_path)
+                read(here)
         except WeitzmanError as error:
             ends[type(error).__name__] += 1
         except Exception as error:
-            pytest.fail(f"{type(error).__name__}: {error} from {files}")
+            pytest.fail(f"{type(error).__name__}: {error} from number {number} of {kind}, {here}")
         else:
             ends["read"] += 1
         slowest = max(slowest, time.process_time() - start)
-        assert slowest < SLOWEST, files
-    assert min(ends["read"], ends.total() - ends["read"]) > INPUTS // 50
+        assert slowest < SLOWEST, here
+    assert min(ends["read"], ends.total() - ends["read"]) > inputs // 50
     if "WEITZMAN_FUZZ_LOGS" in os.environ:
         sys.stderr.write(f"\n{kind}: {ends.total()} logs, {dict(ends)}, slowest {slowest:.3f} s\n")
 
@@ -67,6 +87,21 @@ def test_everyday_blanks_are_data(tmp_path):
     assert curves.step.tolist() == [1, 3]
     assert curves.cost.tolist() == [0, 3]
     assert Curves.from_keras(tmp_path / "k.csv", "acc").step.tolist() == [1, 2]
+
+
+def test_steps_that_are_no_whole_numbers_are_not_cut_off(tmp_path):
+    """The axis of an exported chart may be a time: rows 0.2 and 0.7 are no one step 0."""
+    written(tmp_path, {"chart.csv": CHART_OF_TIME, "a/result.json": b'{"acc": 1, "t": 1.5}\n'})
+    with pytest.raises(InvalidFile, match=r"whole numbers, but one is 0\.2"):
+        Curves.from_wandb(tmp_path / "chart.csv", "acc")
+    with pytest.raises(InvalidFile, match=r"result\.json: .*whole numbers, but one is 1\.5"):
+        Curves.from_ray(tmp_path / "a", "acc", step="t")
+
+
+def test_a_cell_that_is_no_number_names_its_file(tmp_path):
+    written(tmp_path, {"k.csv": b"epoch,acc\n0,0.1\n1,good\n"})
+    with pytest.raises(InvalidFile, match=r"k\.csv: column 'acc' must hold numbers, but row 1"):
+        Curves.from_keras(tmp_path, "acc")
 
 
 def test_a_few_lines_of_yaml_that_stand_for_billions(tmp_path):
@@ -131,6 +166,12 @@ def test_a_storage_of_optuna(tmp_path):
     assert (curves.runs, curves.tasks) == (("trial 0",), ("",))
     del study
     whole = (tmp_path / "study.db").read_bytes()
+    (tmp_path / "text.db").write_bytes(whole)
+    with closing(sqlite3.connect(tmp_path / "text.db")) as base:
+        base.execute("update trial_intermediate_values set intermediate_value = 'x'")
+        base.commit()
+    with pytest.raises(InvalidFile, match="study 's': not a study of Optuna: could not convert"):
+        Curves.from_optuna(f"sqlite:///{tmp_path}/text.db")
     (tmp_path / "study.db").write_bytes(b"SQLite format 3\0" + b"x" * 500)
     with pytest.raises(InvalidFile, match="not a storage of Optuna"):
         Curves.from_optuna(url)

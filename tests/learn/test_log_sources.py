@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,10 @@ def test_a_pandas_table_and_back(tmp_path):
     written = Curves.read(tmp_path / "export.csv")
     assert written.settings == ({"rate": 0.1}, {})
     assert (curves + written).runs == curves.runs
+    loss = replace(curves, runs=("007", "1"), kind=("k", ""), minimize=True)
+    loss.to_pandas().to_csv(tmp_path / "loss.csv")  # texts stay as they are
+    back = Curves.read(tmp_path / "loss.csv")
+    assert (back.runs, back.kind, back.minimize) == (loss.runs, loss.kind, True)
     named = Curves.read(table | {"cost": [1, 1, 1]}, settings={"run": ["a", "b"], "step": [7, 8]})
     assert named.to_pandas()["setting step"].tolist() == [7, 7, 8]
 
@@ -418,7 +423,7 @@ def test_keras_csv_logs(tmp_path):
     assert rows_of(curves, "a") == [(1, 0.2, 1), (2, 0.4, 1)]
     assert rows_of(curves, "b")[0] == (1, 0.25, 1)
     assert np.isnan(curves.score[-1])  # it has diverged
-    with pytest.raises(InvalidFile, match=r"a\.csv: there is no column 'loss'"):
+    with pytest.raises(InvalidFile, match=r"a\.csv: the table has no column 'loss'"):
         Curves.from_keras(tmp_path, "loss")
     with pytest.raises(InvalidFile, match="no such file"):
         Curves.from_keras(tmp_path / "none", "loss")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from weitzman import learn, tune
 from weitzman.errors import InvalidArgument, InvalidFile
-from weitzman.learn.ladder import climb
-from weitzman.learn.noise import Belief, ScoreNoise
+from weitzman.learn.ladder import Belief, ScoreNoise, climb
 
 NUMBERS = st.floats(-10, 10)
 

@@ -12,8 +12,8 @@ from weitzman import learn
 from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
 from weitzman.learn import Curves, FitOptions, ResemblanceModel, Shown, resembling_runs
 from weitzman.learn.capped_runs import shared_errors
-from weitzman.learn.features import Encoder, features
-from weitzman.learn.ladder import climb, compared_costs
+from weitzman.learn.ladder import climb, compared_costs, features
+from weitzman.learn.log_tables import Encoder
 from weitzman.learn.resembling_runs import Trees
 from weitzman.tune import Race
 from weitzman.tune.refit import Refit

@@ -8,7 +8,7 @@ import pytest
 
 import weitzman
 from weitzman import Builder, LazyForest, Node, Search, compare, evaluate, explain, solve
-from weitzman.cli.console import for_the_shell
+from weitzman.cli.common import for_the_shell
 from weitzman.errors import InvalidAnswer, InvalidArgument, MissingPackage, UnknownName
 
 

@@ -25,8 +25,7 @@ from same_forests import assert_paper, assert_same
 import weitzman
 from weitzman.cli import main
 from weitzman.files.instances import schema
-from weitzman.show.explore import workbench
-from weitzman.show.explore.server import Server
+from weitzman.show.explore import Server, workbench
 from weitzman.show.explore.workbench import MOST, Workbench, document, forest
 
 SOURCE = str(Path(weitzman.__file__).parents[1])

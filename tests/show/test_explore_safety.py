@@ -18,7 +18,7 @@ from test_explore import SOURCE, ask, reply, serving
 
 import weitzman
 from weitzman.files.written_tables import write_template
-from weitzman.show.explore.server import Server
+from weitzman.show.explore import Server
 from weitzman.show.explore.workbench import Workbench, forest
 
 

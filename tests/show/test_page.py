@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman.show.explore.server import _SCRIPTS
+from weitzman.show.explore import _SCRIPTS
 from weitzman.show.page import STEPPER, embedded, finite, h, join, name, script, style, whole
 from weitzman.show.report.findings import important, problem, steps
 

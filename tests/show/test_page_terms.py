@@ -92,9 +92,9 @@ def test_the_runner_up_is_weighed_by_the_terms(kind):
     """No other beginning earns more; the second best is worth what its outcomes are, weighed."""
     found = content(FORESTS[kind]())
     assert found.runner_up is not None
-    assert found.runner_up.value <= found.solution.value + 1e-9
+    assert found.runner_up[1] <= found.solution.value + 1e-9
     if kind == "risk":
-        bold, plain = (content(careful(t)).runner_up.value for t in (1e7, None))
+        bold, plain = (content(careful(t)).runner_up[1] for t in (1e7, None))
         assert bold == pytest.approx(plain, abs=1e-4)
 
 

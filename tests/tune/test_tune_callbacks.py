@@ -13,7 +13,7 @@ import pytest
 from weitzman import learn, tune
 from weitzman.errors import InvalidAnswer, InvalidArgument
 from weitzman.tune import Past, callbacks
-from weitzman.tune.pacing import Ended, Paced
+from weitzman.tune.runs import Ended, Paced
 
 LOG = {"run": [0, 0, 1, 1, 2, 2], "step": [1, 2] * 3, "score": [5, 7, 4, 4, 6, 9]}
 

@@ -130,7 +130,7 @@ def test_no_more_runs_are_started_than_asked_for():
     for configs in (pool(30), {"x": (0.0, 1.0)}, lambda run: {"x": run / 10}):
         found = tune.optimize(rising, configs, full_run_cost=0.001, max_runs=5)
         assert len(found.runs) == 5
-    with pytest.raises(InvalidArgument, match="`max_runs` must be 1 or more"):
+    with pytest.raises(InvalidArgument, match="`max_runs` must be a whole number from 1 on"):
         tune.optimize(rising, pool(3), full_run_cost=0.1, max_runs=0)
 
 

@@ -348,7 +348,7 @@ def test_nothing_is_begun_once_the_budget_is_spent():
 def test_settings_that_cannot_be():
     with pytest.raises(InvalidArgument, match="`budget` must be a number above 0, but it is 0"):
         Race(four_grades(), budget=0)
-    with pytest.raises(InvalidArgument, match="`available` must be 0 or more, but it is -1"):
+    with pytest.raises(InvalidArgument, match="`available` must be a whole number from 0 on"):
         Race(four_grades(), available=-1)
     with pytest.raises(InvalidArgument, match="`outside` must be a number"):
         Race(four_grades(), outside=math.nan)

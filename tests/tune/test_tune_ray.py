@@ -157,10 +157,10 @@ def test_it_begins_from_nothing(ray_session, tmp_path: Path):
     log = tmp_path / "log"
     results = tuning_ray.tuner(log, CURVES, scheduler).fit()
     race = scheduler.race
-    assert race.best_score == results.get_best_result(scope="all").metrics_dataframe["score"].max()
-    assert race.best_score >= 4
-    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
     steps = tuning_ray.steps(log)
+    assert len(results) >= len(race.runs)
+    assert race.best_score == max(CURVES[run][step - 1][1] for run, step in steps) >= 4
+    assert [run.settings["run"] for run in race.runs] == list(range(len(race.runs)))
     assert len(steps) == len(set(steps)) == sum(len(run.steps) for run in race.runs)
     assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
 
@@ -371,7 +371,7 @@ def test_what_must_agree():
     assert scheduler.set_search_properties("m", "max")
     assert scheduler.metric == "m"
     assert not scheduler.set_search_properties("another", "max")
-    with pytest.raises(InvalidArgument, match="`workers` must be 1 or more, but it is 0"):
+    with pytest.raises(InvalidArgument, match="`workers` must be a whole number from 1 on"):
         driver.IndexScheduler(MODEL, workers=0)
 
 

@@ -30,6 +30,20 @@ def writable(array: Array) -> Array:
     return out
 
 
+def depths(parent: IntArray) -> IntArray:
+    """How many boxes lie above each box, counted in steps of 1, 2, 4, ... boxes.
+
+    >>> depths(np.array([-1, 0, 1, 1, -1])).tolist()
+    [0, 1, 2, 2, 0]
+    """
+    n = len(parent)
+    up = np.append(np.where(parent < 0, n, parent), n)
+    depth = (up < n).astype(np.int64)
+    while (up < n).any():
+        depth, up = depth + depth[up], up[up]
+    return depth[:-1]
+
+
 def error_of_mean(values: FloatArray) -> float:
     """The standard error of the mean of independent draws; NaN for a single one.
 

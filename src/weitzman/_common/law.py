@@ -127,17 +127,20 @@ class Law:
         at = np.asarray(x, np.float64)
         if not len(self.points):
             return np.broadcast_to(at, (*self.tails.shape[:-1], *at.shape))
+        if (sure := int((self.tails == 1.0).all(axis=tuple(range(self.tails.ndim - 1))).sum())) > 1:
+            keep = slice(sure - 1, None)  # the points below are never had: their size costs digits
+            below = None if self.below is None else self.below[..., keep]
+            return Law(self.points[keep], self.tails[..., keep], below).with_fallback(x)
         # minus infinity has no excess: a point in its place, so that no sum overflows
         there = np.where(at == -np.inf, self.points[0], at)
         found = np.where(at == -np.inf, at, there + self.excess(there))
-        # below all points x plays no part unless W may be nothing; adding it would cost digits
-        sure = (self.nothing() == 0.0)[..., None] if np.ndim(x) else self.nothing() == 0.0
-        # the largest point that W surely reaches: a lower one, far away, would cost digits as well
-        reached = self.tails >= 1.0 if self.below is None else self.below == 0.0
-        least = np.maximum(reached.sum(axis=-1) - 1, 0)[..., None]
-        low = self.points[least]
-        lowest = low + np.take_along_axis(self.excesses(), least, axis=-1)
-        low, lowest = (low, lowest) if np.ndim(x) else (low[..., 0], lowest[..., 0])
+        # up to what W reaches for certain x plays no part; adding it, or steps of what is capped
+        # far below, would cost digits
+        j = np.maximum((self.tails >= 1.0).sum(axis=-1) - 1, 0)
+        low, sure = self.points[j], self.nothing() == 0.0
+        lowest = low + np.take_along_axis(self.excesses(), j[..., None], axis=-1)[..., 0]
+        if np.ndim(x):
+            low, sure, lowest = low[..., None], sure[..., None], lowest[..., None]
         return np.where(sure & (at <= low), lowest, found)
 
     def mean(self) -> FloatArray:

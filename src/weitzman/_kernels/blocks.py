@@ -117,18 +117,34 @@ def extent(heap: FloatArray, at: int, k: int) -> int:
     return block_size(np.int64(heap[at + 1]), padded(k))
 
 
-@lane_kernel()
-def distribution(heap: FloatArray, at: int, k: int, y: int) -> tuple[FloatArray, FloatArray, float]:
-    """Of the value at ``at`` in state y: breakpoints in rising order, tails, and its error.
+class Distributions(NamedTuple):
+    """Of some values of one state: how many breakpoints, these in rising order, their tails.
 
-    The error bounds how far thinning has raised E max(x, value).
+    Also by value its error, which bounds how far thinning has raised E max(x, value).
     """
-    block, lanes = pointer(heap, at), padded(k)
-    b, rows, m = grid_of(block, lanes), rows_of(block, lanes), count(block)
-    grid, tails = np.empty(m), np.empty(m)
-    for j in range(m):
-        grid[m - 1 - j], tails[m - 1 - j] = b[j + 1], rows[(j + 1) * lanes + y]
-    return grid, tails, errors_of(block)[y]
+
+    size: np.ndarray
+    points: np.ndarray
+    tails: np.ndarray
+    error: np.ndarray
+
+
+@lane_kernel()
+def distributions(heap: FloatArray, at: IntArray) -> Distributions:
+    """The distributions of the values of one state at some places."""
+    size, error, n = np.empty(at.size, np.int64), np.empty(at.size), np.int64(0)
+    for i in range(at.size):
+        size[i] = count(pointer(heap, at[i]))
+        n += size[i]
+    grid, tails, n = np.empty(n), np.empty(n), np.int64(0)
+    for i in range(at.size):
+        block = pointer(heap, at[i])
+        b, rows = grid_of(block, LANES), rows_of(block, LANES)
+        for j in range(size[i], 0, -1):
+            grid[n], tails[n] = b[j], rows[j * LANES]
+            n += 1
+        error[i] = errors_of(block)[0]
+    return Distributions(size, grid, tails, error)
 
 
 @lane_kernel()

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
 from .jit import helper, kernel
 from .structure import Matrices
 
@@ -64,65 +63,6 @@ def root(value, weight, owner, at, cost):
             area = more
         mass, top = mass + p, x
     return top - (cost - area) / mass if mass > 0.0 else -np.inf
-
-
-@kernel()
-def depths(parent: IntArray, order: IntArray) -> IntArray:
-    """Boxes above each box; ``order`` has children before parents."""
-    depth = np.zeros(parent.size, np.int64)
-    for i in range(order.size - 1, -1, -1):
-        v = order[i]
-        if parent[v] >= 0:
-            depth[v] = depth[parent[v]] + 1
-    return depth
-
-
-@kernel()
-def least_costs(
-    kind: IntArray, law: IntArray, cost: IntArray, laws: Matrices, costs: Matrices, start: IntArray
-) -> FloatArray:
-    """Least expected cost over the boxes of each kind, by the state before; kind q at start[q]."""
-    least, fixed = np.empty(start[-1]), np.empty(start.size - 1)
-    for i in range(least.size):
-        least[i] = np.inf
-    for q in range(fixed.size):
-        fixed[q] = np.inf
-    for v in range(kind.size):
-        c, q = costs.start[cost[v]], kind[v]
-        by_state, by_own = costs.shape[cost[v], 0] > 1, costs.shape[cost[v], 1] > 1
-        if not by_state and not by_own:
-            fixed[q] = min(fixed[q], costs.data[c])
-            continue
-        p, rows, own = laws.start[law[v]], laws.shape[law[v], 0], laws.shape[law[v], 1]
-        for s in range(rows):
-            row = c + s * costs.shape[cost[v], 1] if by_state else c
-            price = costs.data[row]
-            if by_own:
-                price = 0.0
-                for y in range(own):
-                    price += laws.data[p + s * own + y] * costs.data[row + y]
-            least[start[q] + s] = min(least[start[q] + s], price)
-    for q in range(fixed.size):
-        for i in range(start[q], start[q + 1]):
-            least[i] = min(least[i], fixed[q])
-    return least
-
-
-@kernel()
-def follow_ups(parent: IntArray, kind: IntArray, kinds: int) -> IntArray:
-    """Pairs of a kind and one that follows it; some of them more than once, but not many."""
-    last = np.empty(kinds, np.int64)
-    for q in range(kinds):
-        last[q] = -1
-    pairs, n = np.empty(2 * parent.size, np.int64), 0
-    for v in range(parent.size):
-        if parent[v] >= 0:
-            up = kind[parent[v]]
-            if last[up] != kind[v]:
-                last[up] = kind[v]
-                pairs[2 * n], pairs[2 * n + 1] = up, kind[v]
-                n += 1
-    return pairs[: 2 * n].copy()
 
 
 @kernel()

@@ -97,7 +97,12 @@ class Backtest:
                 f"there is no measure {measure!r}. Choose from {', '.join(_MEASURES)}."
             )
         values = self.payoff[:1] - self.payoff if measure == "behind" else getattr(self, measure)
-        which = self.task[(cells := self._cells(task))]
+        cells = np.arange(len(self.task))
+        if task is not None:
+            if task not in self.tasks:
+                raise UnknownName(f"there is no task {task!r} in this back-test.")
+            cells = np.flatnonzero(self.task == self.tasks.index(task))
+        which = self.task[cells]
         # what is drawn from: means of tasks, of logs, or single searches
         units = values[:, :, cells[0]] if len(cells) == 1 else values[:, :, cells].mean(axis=-1)
         if task is None and len(kinds := np.unique(which)) > 1:
@@ -108,36 +113,26 @@ class Backtest:
         low, high = np.quantile(sampled, (0.025, 0.975), axis=-1)
         return np.stack([units.mean(axis=-1), low, high], axis=-1)
 
-    def _cells(self, task: str | None) -> IntArray:
-        if task is None:
-            return np.arange(len(self.task))
-        if task not in self.tasks:
-            raise UnknownName(f"there is no task {task!r} in this back-test.")
-        return np.flatnonzero(self.task == self.tasks.index(task))
-
     # -- tables --------------------------------------------------------------------------------
 
     def summary(self, task: str | None = None) -> list[dict[str, Any]]:
         """A row for each price and method: means, with ``_low`` and ``_high`` ends."""
         found = {name: self.means(name, task) for name in _MEASURES}
-        rows = []
-        for p, quoted in enumerate(self.quoted):
-            for m, method in enumerate(self.methods):
-                row: dict[str, Any] = {
-                    "task": "" if task is None else task,
-                    "full_run_cost" if self.by_full_run else "price": quoted,
-                    "method": method,
-                }
-                for name, values in found.items():
-                    for end, x in zip(("", "_low", "_high"), values[m, p].tolist(), strict=True):
-                        row[name + end] = x
-                rows.append(row)
-        return rows
+        key = "full_run_cost" if self.by_full_run else "price"
+        return [
+            {"task": task or "", key: quoted, "method": method}
+            | {
+                name + end: float(values[m, p, i])
+                for name, values in found.items()
+                for i, end in enumerate(("", "_low", "_high"))
+            }
+            for p, quoted in enumerate(self.quoted)
+            for m, method in enumerate(self.methods)
+        ]
 
     def columns(self) -> dict[str, list[Any]]:
         """One entry for each method, price, task, log and order."""
         m, p, u, k = (x.reshape(-1) for x in np.indices(self.best.shape))
-        flat = {name: getattr(self, name).reshape(-1).tolist() for name in _MEASURES[:4]}
         quoted = {"full_run_cost": [self.quoted[i] for i in p]} if self.by_full_run else {}
         return {
             "method": [self.methods[i] for i in m],
@@ -146,7 +141,7 @@ class Backtest:
             "task": [self.tasks[i] for i in self.task[u]],
             "repeat": self.repeat[u].tolist(),
             "order": k.tolist(),
-            **flat,
+            **{name: getattr(self, name).reshape(-1).tolist() for name in _MEASURES[:4]},
             "chosen": [self.told[a][b][c] for a, b, c in zip(m, p, u, strict=True)],
         }
 
@@ -157,14 +152,13 @@ class Backtest:
     def document(self) -> dict[str, Any]:
         """The summaries of all tasks together and of each, as a document."""
         names = self.tasks if len(self.tasks) > 1 else ()
-        rows = [row for task in (None, *names) for row in self.summary(task)]
-        head = {
+        return {
             "cells": len(self.task),
             "orders": self.best.shape[-1],
             "minimize": self.minimize,
             "prices": {task: self.price[:, t].tolist() for t, task in enumerate(self.tasks)},
+            "summary": [row for task in (None, *names) for row in self.summary(task)],
         }
-        return {**head, "summary": rows}
 
     def to_json(self) -> str:
         """The :meth:`document` as text, as ``weitzman backtest --json`` prints it."""
@@ -179,15 +173,12 @@ class Backtest:
         for p, quoted in enumerate(self.quoted):
             text = [["", "payoff", "score", "spend", "regret", "95 % interval", "behind", ""]]
             for row in sorted(rows[p * count : (p + 1) * count], key=lambda row: row["regret"]):
-                means = [f"{row[name]:.4g}" for name in ("payoff", "score", "spend", "regret")]
-                behind = (
-                    f"{row['behind']:.4g}",
-                    f"[{row['behind_low']:.3g}, {row['behind_high']:.3g}]",
-                )
-                if row["method"] == self.methods[0]:
-                    behind = "", ""
-                ends = f"[{row['regret_low']:.3g}, {row['regret_high']:.3g}]"
-                text.append([cell(row["method"]), *means, ends, *behind])
+                line = [cell(row["method"]), *(f"{row[name]:.4g}" for name in _MEASURES[:3])]
+                for name in _MEASURES[3:]:
+                    ends = f"[{row[name + '_low']:.3g}, {row[name + '_high']:.3g}]"
+                    first = name == "behind" and row["method"] == self.methods[0]
+                    line += ["", ""] if first else [f"{row[name]:.4g}", ends]
+                text.append(line)
             blocks.append("\n".join([title.format(quoted), *columns(text, right=1)]))
         return "\n\n".join(blocks)
 

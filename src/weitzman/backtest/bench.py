@@ -1,21 +1,14 @@
-"""Past runs to search again: every row stays hidden until it is paid for.
-
-Samplers propose points of a whole space of settings. The nearest run that was not started is taken,
-so that every method chooses among the same runs (:class:`PoolSpace`).
-"""
+"""Past runs to search again: every row stays hidden until it is paid for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray
 from ..learn.curves import Curves
-from ..learn.features import Config, Encoder
-
-_DECADES = 100.0  # a scale is logarithmic if the ratio of its ends is at least this
+from ..learn.log_tables import Config
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +19,9 @@ class Table:
 
     Parameters
     ----------
-    step : (n, s) array of int
-    score : (n, s) array of float
-        Minus infinity where a run has diverged, and after its end.
-    top : (n, s) array of float
-        The best score of the run so far, at least the floor.
+    step, score, top : (n, s) arrays
+        ``score`` is minus infinity where a run has diverged, and after its end; ``top`` is the best
+        score of the run so far, at least the floor.
     spend : (n, s + 1) array of float
         ``spend[r, k]`` is what the first k steps of run r cost together.
     length : (n,) array of int
@@ -58,12 +49,10 @@ class Table:
         run = curves.run_of_row
         column = np.arange(len(curves.step)) - curves.start[run]
         sign = -1.0 if curves.minimize else 1.0
-        step = np.zeros((n, int(length.max())), np.int64)
-        score = np.full(step.shape, -np.inf)
-        cost = np.zeros(step.shape)
-        step[run, column] = curves.step
+        shape = n, int(length.max())
+        step, score, cost = np.zeros(shape, np.int64), np.full(shape, -np.inf), np.zeros(shape)
+        step[run, column], cost[run, column] = curves.step, curves.cost
         score[run, column] = np.where(np.isnan(curves.score), -np.inf, sign * curves.score)
-        cost[run, column] = curves.cost
         spend = np.concatenate([np.zeros((n, 1)), np.cumsum(cost, axis=1)], axis=1)
         seen = score[np.isfinite(score)]
         floor = float(seen.min()) if len(seen) else 0.0
@@ -79,12 +68,11 @@ class Table:
         rise = last - first
         share = np.where(rise > 0, (self.top[parent] - first) / np.where(rise > 0, rise, 1.0), 1.0)
         more = share * (height[:, None] - last)
-        score, top = self.score[parent] + more, self.top[parent] + more
         return replace(
             self,
             step=np.vstack([self.step, self.step[parent]]),
-            score=np.vstack([self.score, score]),
-            top=np.vstack([self.top, top]),
+            score=np.vstack([self.score, self.score[parent] + more]),
+            top=np.vstack([self.top, self.top[parent] + more]),
             spend=np.vstack([self.spend, self.spend[parent]]),
             length=np.append(self.length, self.length[parent]),
             settings=(*self.settings, *(self.settings[i] for i in parent if self.settings)),
@@ -165,10 +153,9 @@ class Bench:
         Scores are the scores of the curves, NaN where the run has diverged.
         """
         table, r, before = self._table, self._order[run], int(self.seen[run])
-        length = int(table.length[r])
-        after = before
-        while after < length and (after == before or table.step[r, after - 1] < until):
-            after += 1
+        end = int(table.length[r])
+        rows = int(np.searchsorted(table.step[r, :end], until)) + 1
+        after = min(max(rows, before + 1), end)
         self.advance(run, after)
         score = table.sign * table.score[r, before:after]
         score[np.isinf(score)] = np.nan
@@ -183,74 +170,3 @@ class Bench:
     def is_over(self, run: int) -> bool:
         """Whether all rows of a run have been revealed, so that it cannot be advanced."""
         return bool(self.seen[run] == self._table.length[self._order[run]])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolSpace:
-    """The space that settings lie in: numbers from 0 to 1, and categories.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    low, high : (d,) arrays of float
-        The range of each number, logarithms where ``log`` says so.
-    log : (d,) array of bool
-    missing : (d,) array of bool
-        Which numbers some runs lack: such a number is taken as the least one, and a category of its
-        own says which runs lack it.
-    """
-
-    encoder: Encoder
-    low: FloatArray
-    high: FloatArray
-    log: BoolArray
-    missing: BoolArray
-
-    @classmethod
-    def of(cls, settings: Sequence[Config]) -> PoolSpace:
-        """The space of all these settings."""
-        encoder = Encoder.of(settings)
-        raw = encoder.numbers(settings, len(settings))
-        number = ~encoder.is_category
-        seen = np.where(np.isnan(raw), np.inf, raw)
-        low = seen.min(axis=0, initial=np.inf)
-        high = np.where(np.isnan(raw), -np.inf, raw).max(axis=0, initial=-np.inf)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log = number & (low > 0) & (high / low >= _DECADES)
-            low, high = (np.where(log, np.log(x), x) for x in (low, high))
-        return cls(encoder, low, high, log, number & np.isnan(raw).any(axis=0))
-
-    @property
-    def categories(self) -> list[int]:
-        """For each column of :meth:`points` how many categories it has; 0 for a number."""
-        kinds = self.encoder.categories
-        return [0 if k is None else len(k) + 1 for k in kinds] + [2] * int(self.missing.sum())
-
-    def points(self, settings: Sequence[Config]) -> FloatArray:
-        """One row for each run: numbers from 0 to 1, and codes of categories."""
-        raw = self.encoder.numbers(settings, len(settings))
-        lack = np.isnan(raw)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            number = np.where(self.log, np.log(raw), raw)
-            unit = (number - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
-        unit = np.clip(np.where(lack, 0.0, unit), 0.0, 1.0)
-        other = np.array(self.categories[: raw.shape[1]]) - 1  # missing, or not in the space
-        code = np.where(lack, other, np.minimum(raw, other))
-        which = self.encoder.is_category
-        return np.column_stack([np.where(which, code, unit), lack[:, self.missing]])
-
-    def features(self, settings: Sequence[Config]) -> FloatArray:
-        """The points with one column of 0 and 1 for each category."""
-        points = self.points(settings)
-        columns = [
-            points[:, [d]] if size == 0 else (points[:, [d]] == np.arange(size)).astype(float)
-            for d, size in enumerate(self.categories)
-        ]
-        return np.hstack([np.zeros((len(points), 1)), *columns])
-
-    def nearest(self, point: FloatArray, points: FloatArray) -> int:
-        """The row nearest to a point, the first of several; categories differ by 1."""
-        apart = np.abs(points - point)
-        return int(
-            np.argmin(np.where(np.array(self.categories) > 0, apart > 0, apart**2).sum(axis=1))
-        )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, check_counts
 from .._common.sharing import Executor, check_executor, spread
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
@@ -62,10 +63,9 @@ def backtest(
         Runs in a log: by default 150, or half of the runs of a smaller task; with instances all
         runs of the others. With 0 there is no log; then the index policy learns during the search,
         and the other methods have their documented options.
-    repeats : int
-        How many logs are drawn for each task.
-    orders : int
-        In how many orders the other runs are searched after each log.
+    repeats, orders : int
+        How many logs are drawn for each task, and in how many orders the other runs are searched
+        after each.
     seed : int
     workers : int
         Processes to share the work. The result does not depend on their number.
@@ -78,9 +78,7 @@ def backtest(
     -------
     Backtest
     """
-    for name, x in (("repeats", repeats), ("orders", orders), ("workers", workers)):
-        if x < 1:
-            raise InvalidArgument(f"`{name}` must be at least 1, but it is {x}.")
+    check_counts(repeats=repeats, orders=orders, workers=workers)
     if instance is not None and len(instance) != len(curves):
         raise InvalidArgument(
             f"`instance` must have a label for each of the {len(curves)} runs, but it has "
@@ -94,18 +92,12 @@ def backtest(
     how = Design(log_runs=log_runs, logs=repeats, orders=orders, seed=seed), chosen
     work = list(jobs(curves, instance, [tuple(x) for x in costs.T.tolist()], repeats))
     check_executor(executor)
-    if executor is not None:
+    with ExitStack() as stack:
+        if executor is None and workers > 1 and len(work) > 1:
+            context = multiprocessing.get_context("spawn")  # the solver's threads survive no fork
+            pool = ProcessPoolExecutor(min(workers, len(work)), context)
+            executor = stack.enter_context(pool)
         done = spread(executor, _one_job, how, work, progress)
-    elif workers > 1 and len(work) > 1:
-        context = multiprocessing.get_context("spawn")  # threads of the solver do not survive forks
-        with ProcessPoolExecutor(min(workers, len(work)), context) as pool:
-            done = spread(pool, _one_job, how, work, progress)
-    else:
-        done = []
-        for job in work:
-            done.append(_one_job(how, job))
-            if progress is not None:
-                progress(len(done), len(work))
     names = tuple(m.name for m in chosen)
     return collected(curves, names, quoted, costs, done, by_full_run=full_run_cost is not None)
 
@@ -161,18 +153,7 @@ def _one_job(how: tuple[Design, Sequence[Method]], job: Job) -> Done:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Design:
-    """How past runs are split and searched.
-
-    Parameters
-    ----------
-    log_runs : int or None
-        How many runs the log has; None: 150, or half of the runs of a small task; 0: no log.
-    logs : int
-        How many logs are drawn for each task.
-    orders : int
-        In how many random orders the other runs are searched after each.
-    seed : int
-    """
+    """How past runs are split and searched; see :func:`backtest`. ``logs`` are its repeats."""
 
     log_runs: int | None
     logs: int
@@ -201,16 +182,11 @@ class Done(NamedTuple):
 
 
 def jobs(
-    curves: Curves,
-    instance: Sequence[str] | None,
-    prices: Sequence[tuple[float, ...]],
-    logs: int,
+    curves: Curves, instance: Sequence[str] | None, prices: Sequence[tuple[float, ...]], logs: int
 ) -> Iterator[Job]:
     """A job for every task and log; ``prices[t]`` are those of task t."""
-    place = {name: t for t, name in enumerate(curves.tasks)}
-    task = np.array([place[name] for name in curves.task])
-    for t in range(len(curves.tasks)):
-        mine = np.flatnonzero(task == t)
+    for t, name in enumerate(curves.tasks):
+        mine = np.flatnonzero(np.array(curves.task) == name)
         part = curves.select(mine)
         labels = None if instance is None else tuple(instance[i] for i in mine.tolist())
         for log in range(logs):
@@ -220,39 +196,36 @@ def jobs(
 def split(job: Job, design: Design) -> tuple[IntArray, IntArray]:
     """The runs of the log, and those to be searched."""
     rng = np.random.default_rng([design.seed, job.task, job.log, 0])
-    n = len(job.curves)
-    nothing = np.arange(0)
+    n, task = len(job.curves), job.curves.task[0]
     if design.log_runs == 0 and job.instance is None:
-        return nothing, np.arange(n)
+        return np.arange(0), np.arange(n)
     if n < 2:
         raise InvalidArgument(
-            f"a task needs two runs, one to learn from and one to search, but task "
-            f"{job.curves.task[0]!r} has only {job.curves.runs[0]!r}."
+            f"a task needs two runs, one to learn from and one to search, but task {task!r} has "
+            f"only {job.curves.runs[0]!r}."
         )
     if job.instance is None:
         size = min(_LOG_RUNS, n // 2) if design.log_runs is None else design.log_runs
         if not 0 < size < n:
             raise InvalidArgument(
-                f"task {job.curves.task[0]!r} has {n} runs, so its log can have 0 to {n - 1} of "
-                f"them, but `log_runs` is {size}."
+                f"task {task!r} has {n} runs, so its log can have 0 to {n - 1} of them, but "
+                f"`log_runs` is {size}."
             )
         mixed = rng.permutation(n)
         return np.sort(mixed[:size]), np.sort(mixed[size:])
     names = list(dict.fromkeys(job.instance))
     if len(names) < 2:
         raise InvalidArgument(
-            f"the log of an instance is the other instances of its task, but task "
-            f"{job.curves.task[0]!r} has only one, {names[0]!r}."
+            f"the log of an instance is the other instances of its task, but task {task!r} has "
+            f"only one, {names[0]!r}."
         )
     shuffled = np.random.default_rng([design.seed, job.task, 1]).permutation(len(names))
     chosen = names[shuffled[job.log % len(names)]]
-    mine = np.array([label == chosen for label in job.instance])
-    others = np.flatnonzero(~mine)
-    if design.log_runs == 0:
-        return nothing, np.flatnonzero(mine)
+    is_mine = np.array([label == chosen for label in job.instance])
+    mine, others = np.flatnonzero(is_mine), np.flatnonzero(~is_mine)
     if design.log_runs is not None and design.log_runs < len(others):
         others = np.sort(rng.choice(others, design.log_runs, replace=False))
-    return others, np.flatnonzero(mine)
+    return others, mine
 
 
 def carry_out(job: Job, design: Design, methods: Sequence[Method]) -> Done:
@@ -265,8 +238,7 @@ def carry_out(job: Job, design: Design, methods: Sequence[Method]) -> Done:
         log = Log.of(job.curves.select(logged), len(searched), rng)
     else:
         log = Log(None, table, np.zeros((0, len(searched)), np.int64))
-    shape = len(methods) + 1, len(job.prices), design.orders
-    found = np.empty((*shape, 2))
+    found = np.empty((len(methods) + 1, len(job.prices), design.orders, 2))
     told = []
     for m, method in enumerate(methods):
         plans = method.learn(log, job.prices)

@@ -43,8 +43,7 @@ class Log:
     orders : (k, m) array of int
         For each of k rehearsals the runs that are searched, as many as in the searches to come.
     rehearsed : Table
-        The runs that rehearsals search, and that ``orders`` name: those of the log and imagined
-        ones; None: those of the log alone.
+        The runs that ``orders`` name: those of the log and imagined ones; None: those of the log.
     """
 
     given: Curves | None
@@ -130,15 +129,8 @@ class Method(Protocol):
 class Tuned:
     """A method with options, which are chosen by playing rehearsals on the log.
 
-    Parameters
-    ----------
-    name : str
-    rules : function
-        Returns all settings to choose from for a log: a description of each, and its rule.
-    rehearsals : int
-        How many searches among the runs of the log each setting plays.
-    longest : int, optional
-        At most this many stops of a rule are tried; by default all.
+    ``rules(log)`` returns all settings to choose from: a description of each, and its rule. Each is
+    played in so many ``rehearsals``, with at most ``longest`` stops.
     """
 
     name: str
@@ -148,10 +140,7 @@ class Tuned:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The setting and the stop with the highest mean payoff in the rehearsals."""
-        if log.given is None:
-            raise InvalidArgument(
-                f"{self.name!r} chooses its options on a log, so the log must have runs."
-            )
+        _ = log.curves  # there must be some
         settings = self.rules(log)
         means = []  # mean score and spend of each rule, one row for each stop
         for rule in settings.values():
@@ -172,13 +161,8 @@ class Tuned:
 class Documented:
     """A method whose options are the defaults of its authors or its package.
 
-    Parameters
-    ----------
-    name : str
-    rule : function
-        Returns the rule for a log, of which a method without one may use only the length of runs.
-    stops : int, optional
-        How often the rule may yield: for rules that yield after each run, the number of runs.
+    ``rule(log)`` returns the rule; without a log it may use only the length of runs. The rule may
+    yield so many ``stops``: for rules that yield after each run, the number of runs.
     """
 
     name: str

@@ -9,18 +9,23 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import InvalidArgument, UnknownName
+from ..errors import UnknownName
 from ..learn.curves import Curves
 from ..learn.first_runs import from_nothing
 from ..learn.ladder import top_excess
-from ..tune.full_runs import one_box
+from ..tune.prices import one_box
 from ..tune.race import Race, RunModel
 from ..tune.refit import Refit
 from . import methods as rules
 from .bench import Bench
-from .full_run_bo import FullRunBO, sklearn_installed
+from .library_peers import (
+    FullRunBO,
+    documented_pruners,
+    optuna_installed,
+    sklearn_installed,
+    tuned_pruners,
+)  # fmt: skip
 from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned
-from .optuna_peers import documented_pruners, optuna_installed, tuned_pruners
 
 SAMPLERS = ("random", "tpe", "bo")
 RUNS = (10, 30, 100)  # of methods whose number of runs is fixed
@@ -39,12 +44,10 @@ def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS)
         How peers choose what to start: "random", in the order given; "tpe", as Optuna's sampler
         proposes; "bo", by Bayesian optimization with full runs.
     """
-    odd = set(samplers) - set(SAMPLERS)
+    odd = sorted(set(samplers) - set(SAMPLERS))
     if odd or not samplers:
-        raise UnknownName(
-            f"samplers must be some of {', '.join(SAMPLERS)}, but got "
-            f"{', '.join(sorted(odd)) or 'none'}."
-        )
+        there, given = ", ".join(SAMPLERS), ", ".join(odd) or "none"
+        raise UnknownName(f"samplers must be some of {there}, but got {given}.")
     found: list[Method] = [IndexPolicy(fit, refit=True)]
     if "random" in samplers:
         found += [FullRuns(), Tuned("top-K after one epoch", _top_k)]
@@ -68,9 +71,9 @@ def methods_without_log(*, settings: bool = False) -> list[Method]:
     pruners is among the methods.
     """
     found: list[Method] = [IndexPolicy(fit, refit=True)]
-    found += [
-        Documented(f"random search, {n} full runs", partial(_full_runs, runs=n)) for n in (3, 10)
-    ]
+    for n in (3, 10):
+        rule = partial(rules.top_k, runs=n, keep=n)
+        found.append(Documented(f"random search, {n} full runs", partial(_always, rule=rule)))
     found += [*_fixed("successive halving"), *_fixed("Hyperband")]
     if optuna_installed():
         found += documented_pruners(RUNS)
@@ -92,13 +95,8 @@ def fit(curves: Curves, price: float) -> RunModel:
 class IndexPolicy:
     """Advance the run with the highest index, start a new run or stop; indices come from the log.
 
-    Parameters
-    ----------
-    fit : function
-        The model of the curves of a log at a price.
-    name : str
-    refit : bool
-        Also learn from the runs of the search while it continues.
+    ``fit(curves, price)`` gives the model of a log. With ``refit`` it also learns from the runs of
+    the search.
     """
 
     fit: Callable[[Curves, float], RunModel]
@@ -107,12 +105,13 @@ class IndexPolicy:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """A model for each price."""
-        if log.given is None:
-            lower = log.table.sign < 0
-            begin = [from_nothing(price=price, minimize=lower) for price in prices]
-            return [MethodPlan(partial(race, model=model, refit=True)) for model in begin]
-        models = [self.fit(log.curves, price) for price in prices]
-        return [MethodPlan(partial(race, model=model, refit=self.refit)) for model in models]
+        given, lower = log.given, log.table.sign < 0
+        models = [
+            from_nothing(price=x, minimize=lower) if given is None else self.fit(given, x)
+            for x in prices
+        ]
+        refit = self.refit or given is None
+        return [MethodPlan(partial(race, model=model, refit=refit)) for model in models]
 
 
 def race(bench: Bench, model: RunModel, refit: bool) -> Iterator[None]:
@@ -153,14 +152,11 @@ class FullRuns:
 
     def learn(self, log: Log, prices: Sequence[float]) -> list[MethodPlan]:
         """The reservation value at each price."""
-        if log.given is None:
-            raise InvalidArgument(
-                "a reservation value is learned from a log, but the log has no runs."
-            )
+        runs = len(log.curves)
         last = log.table.top[:, -1]
-        best, excess = top_excess(last, np.ones(len(last)))
+        best, excess = top_excess(last, np.ones(runs))
         score = np.append(last, best + excess * _TAIL)
-        weight = np.append(np.ones(len(last)), np.full(len(_TAIL), 1 / len(_TAIL)))
+        weight = np.append(np.ones(runs), np.full(len(_TAIL), 1 / len(_TAIL)))
         cost = float(log.table.spend[:, -1].mean())
         plans = []
         for price in prices:
@@ -192,8 +188,8 @@ def firsts(most: int) -> list[int]:
     return [2**k for k in range(20) if 2**k * 2 <= max(most, 2)]
 
 
-def _full_runs(log: Log, runs: int) -> Rule:
-    return partial(rules.top_k, runs=runs, keep=runs)
+def _always(log: Log, rule: Rule) -> Rule:
+    return rule
 
 
 def _fixed(name: str) -> list[Method]:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.arrays import check_amounts, check_counts
 from .._common.numbers import about, ends
 from .._common.text import as_html
 from ..engine.indices import Policy
@@ -17,10 +18,9 @@ from ..engine.plan import Progress, check_threads
 from ..engine.solution import Solution
 from ..errors import InvalidArgument, UnknownName
 from ..forest.columns import default_outside
-from .in_play import Bounds, Closed, InPlay, Situation
 from .index_bounds import Bound, GivenBound, StaticBound
 from .lazy_tree import Expand, LazyTree, Node
-from .refining import Decision, Ending, Outcome, refine
+from .refining import Closed, Decision, Ending, InPlay, Outcome, Situation, refine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,16 +141,10 @@ class LazyForest:
     """
 
     def __init__(
-        self,
-        roots: Iterable[Node],
-        expand: Expand,
-        *,
-        bound: Bound | None = None,
-        least_cost: ArrayLike | None = None,
-        branching: int | None = None,
-        outside: float | None = None,
-        minimize: bool = False,
-    ) -> None:
+        self, roots: Iterable[Node], expand: Expand, *, bound: Bound | None = None,
+        least_cost: ArrayLike | None = None, branching: int | None = None,
+        outside: float | None = None, minimize: bool = False,
+    ) -> None:  # fmt: skip
         self.minimize = minimize
         if not callable(expand):
             raise InvalidArgument(
@@ -176,14 +170,9 @@ class LazyForest:
         return self._tree.nodes[v]
 
     def solve(
-        self,
-        *,
-        gap: float = 0.0,
-        budget: int = 10_000,
-        tolerance: float = 1e-9,
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> LazySolution:
+        self, *, gap: float = 0.0, budget: int = 10_000, tolerance: float = 1e-9,
+        threads: int | None = None, progress: Progress | None = None,
+    ) -> LazySolution:  # fmt: skip
         """Bounds on the optimal value, as close as wanted or possible: ``solve(lazy, ...)``.
 
         The result depends on the arguments alone, not on what was done with this object before.
@@ -199,13 +188,12 @@ class LazyForest:
         progress : callable, optional
             Called after each round with (nodes expanded, budget).
         """
-        check_limits(gap, budget)
+        check_amounts(gap=gap)
+        check_counts(0, budget=budget)
         outcome = self.refined(
             self.start(), lambda _, left: left <= gap, budget, tolerance, threads, progress
         )
         return self._solution(outcome)
-
-    # -- for solve and search alike ------------------------------------------------------------
 
     def start(self) -> InPlay:
         """The situation before anything is opened."""
@@ -238,22 +226,13 @@ class LazyForest:
         if (r := decision.which) is not None:
             first = self._tree.nodes[play.node[r]].name
             index = ordered(decision.index, float(found.high_index[r]))
-        named = play.forest(named=True)
         return LazySolution(
             *history[-1][1:], first, index, decision.regret, decision.proven, outcome.ending,
-            history[-1][0], replace(found.low, forest=named), history,
+            history[-1][0], replace(found.low, forest=play.forest(named=True)), history,
         )  # fmt: skip
 
 
 Enough = Callable[[Decision, float], bool]
-
-
-def check_limits(gap: float, budget: int) -> None:
-    """A gap is a number from 0 on, a budget a whole number from 0 on."""
-    if not 0 <= _number(gap, "gap") < math.inf:
-        raise InvalidArgument(f"`gap` must be a number from 0 on, but it is {gap!r}.")
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
-        raise InvalidArgument(f"`budget` must be a whole number from 0 on, but it is {budget!r}.")
 
 
 def _number(x: object, name: str) -> float:
@@ -264,12 +243,9 @@ def _number(x: object, name: str) -> float:
 
 
 def _chosen(
-    bound: Bound | None,
-    least_cost: ArrayLike | None,
-    branching: int | None,
-    outside: float,
+    bound: Bound | None, least_cost: ArrayLike | None, branching: int | None, outside: float,
     minimize: bool,
-) -> Bounds:
+) -> GivenBound | StaticBound:  # fmt: skip
     """The bound that was asked for."""
     if bound is not None and least_cost is None and branching is None:
         if not callable(bound) and not math.isfinite(_number(bound, "bound")):
@@ -287,6 +263,5 @@ def _chosen(
         least = np.array(np.nan)
     if not (np.isfinite(least) & (least >= 0)).all() or least.ndim > 1:
         raise InvalidArgument(f"`least_cost` must be a number from 0 on, but it is {least_cost}.")
-    if isinstance(branching, bool) or not isinstance(branching, int) or branching < 1:
-        raise InvalidArgument(f"`branching` must be a whole number from 1 on, not {branching!r}.")
+    check_counts(branching=branching)
     return StaticBound(least, branching, outside, minimize)

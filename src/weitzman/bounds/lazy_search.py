@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, check_amounts, check_counts
 from ..engine.indices import Policy
 from ..errors import UnknownName
 from ..forest.model import Forest
@@ -21,9 +21,8 @@ from ..policy.frontier import Box
 from ..policy.ledger import Event, Record, changed
 from ..policy.search import Search
 from ..policy.walk import Opened, Walk
-from .in_play import Closed, InPlay, Situation
-from .lazy_forest import LazyForest, check_limits
-from .refining import Decision
+from .lazy_forest import LazyForest
+from .refining import Closed, Decision, InPlay, Situation
 
 if TYPE_CHECKING:
     from ..files.event_log import Path
@@ -113,7 +112,8 @@ class LazySearch:
         return self
 
     def _set(self, lazy: LazyForest, gap: float, budget: int) -> None:
-        check_limits(gap, budget)
+        check_amounts(gap=gap)
+        check_counts(0, budget=budget)
         self._lazy, self._gap, self._budget = lazy, gap, budget
         self._told = 0  # answers that the model has
         self._found: _Found

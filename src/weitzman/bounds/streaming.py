@@ -11,11 +11,12 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.law import Law
 from .._common.sharing import Executor, check_executor, spread
 from ..engine.plan import Plan, Progress, check_threads
 from ..engine.solver import pass_within
@@ -97,7 +98,13 @@ def solve_file(
     check_executor(executor)
     file = MappedFile.open(path)
     cuts = file.cuts(part)
-    _check_sizes(cuts, part)
+    if (most := int(np.diff(cuts).max())) > 10 * part:
+        raise TooLarge(
+            f"the largest tree (or trees whose boxes are mixed up) has {most} boxes, which take "
+            f"about {most * _BYTES_PER_BOX / 1e6:.0f} MB beside their matrices. Raise `part` to "
+            f"{most} to allow that, or write the boxes of each tree together.",
+            situations=float(most),
+        )
     low, high = file.reward_range()
     target = tolerance * max(high - low, 0.0) / (len(cuts) - 1)
     where = file if executor is None else _FileThere.of(path)
@@ -125,8 +132,7 @@ class _PartFound(NamedTuple):
     """What a part of a file comes to."""
 
     gap: float
-    points: FloatArray
-    tails: FloatArray
+    best: Law
     roots: IntArray  # by number in the file
     highs: FloatArray  # the index of each, to be maximized
 
@@ -150,22 +156,23 @@ def _solve_part(
     plan = Plan.of(forest)
     run = pass_within(plan, target, threads)
     index = run.sigma[plan.sigma_at[plan.class_of[forest.roots]]]
-    above = _above(run.tail, plan.outside)
-    return _PartFound(run.gap, *above, piece[0] + forest.roots, index)
+    points, tails = run.tail
+    over = points > plan.outside
+    best = Law(points[over], np.minimum(tails[over], 1.0))
+    return _PartFound(run.gap, best, piece[0] + forest.roots, index)
 
 
 def _together(file: MappedFile, found: list[_PartFound]) -> FileSolution:
     """The best of all parts."""
     sign = -1.0 if file.settings["minimize"] else 1.0
-    points, tails = np.empty(0), np.empty(0)
     outside = sign * file.settings["outside"]
     best, first = outside, None
     for part in found:
-        points, tails = _larger(points, tails, part.points, part.tails)
         top = int(part.highs.argmax())
         if part.highs[top] > best:
             best, first = float(part.highs[top]), int(part.roots[top])
-    value = sign * _mean(points, tails, outside) + 0.0
+    law = found[0].best.largest(*(part.best for part in found[1:]))
+    value = sign * float(law.with_fallback(outside)) + 0.0
     gap = sum((part.gap for part in found), file.settings.get("stated_error", 0.0))
     return FileSolution(value, gap, file.boxes, len(found), first)
 
@@ -177,37 +184,3 @@ def _write(path: Path, file: MappedFile, cuts: list[int], found: list[_PartFound
     for (first, last), part in zip(pairwise(cuts), found, strict=True):
         out[first:last] = np.nan
         out[part.roots] = sign * part.highs
-
-
-def _check_sizes(cuts: list[int], part: int) -> None:
-    most = int(np.diff(cuts).max())
-    if most > 10 * part:
-        raise TooLarge(
-            f"the largest tree (or trees whose boxes are mixed up) has {most} boxes, which take "
-            f"about {most * _BYTES_PER_BOX / 1e6:.0f} MB beside their matrices. Raise `part` to "
-            f"{most} to allow that, or write the boxes of each tree together.",
-            situations=float(most),
-        )
-
-
-def _above(law: tuple[FloatArray, FloatArray], outside: float) -> tuple[FloatArray, FloatArray]:
-    points, tails = law
-    over = points > outside
-    return points[over], np.minimum(tails[over], 1.0)
-
-
-def _larger(
-    a: FloatArray, ta: FloatArray, b: FloatArray, tb: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Breakpoints and tails P(larger of two >= x) of independent values."""
-    points = np.union1d(a, b)
-    pair: list[Any] = [np.append(t, 0.0)[np.searchsorted(p, points)] for p, t in ((a, ta), (b, tb))]
-    return points, pair[0] + pair[1] - pair[0] * pair[1]
-
-
-def _mean(points: FloatArray, tails: FloatArray, outside: float) -> float:
-    """E max(outside, value)."""
-    if len(points) == 0:
-        return outside
-    start = outside if np.isfinite(outside) else float(points[0])
-    return start + float(np.sum((tails * np.diff(np.append(start, points)))[::-1]))

@@ -13,9 +13,8 @@ import click
 from .._common.log_names import USUAL, usual
 from .._common.text import printable
 from ..errors import InvalidArgument, UnknownName
-from .console import progress_bar
-from .given_file import PATH, given_file
-from .options import COUNT, POSITIVE, WHOLE, F, Options, Several, command, json_option
+from . import common
+from .common import COUNT, WHOLE, F, Options, command
 
 if TYPE_CHECKING:
     from ..backtest.backtest_result import Backtest
@@ -49,15 +48,15 @@ def _column_options(command: F) -> F:
 @click.argument(
     "file",
     metavar="FILE",
-    type=PATH,
+    type=common.PATH,
     help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv. Or the URL of a storage of Optuna, "
     "such as sqlite:///study.db.",
 )
 @click.option(
-    "--price", type=Several(POSITIVE), metavar="X,...", help="Worth of one point in units of cost."
+    "--price", type=common.POSITIVES, metavar="X,...", help="Worth of one point in units of cost."
 )
 @click.option(
-    "--full-run-cost", type=Several(POSITIVE), metavar="X,...",
+    "--full-run-cost", type=common.POSITIVES, metavar="X,...",
     help="Points that a full run costs on average; sets the price of each task.",
 )  # fmt: skip
 @_column_options
@@ -100,7 +99,7 @@ def _column_options(command: F) -> F:
 )  # fmt: skip
 @click.option("--tasks", is_flag=True, help="Print a table for each task, too.")
 @click.option("--plot", metavar="IMAGE", help="Draw payoff and regret by price: .png, .svg, .pdf.")
-@json_option
+@common.json_option
 def backtest(options: Options) -> None:
     """Search past runs again and print what each method would have earned: the best
     score it sees, less what it pays to see it.
@@ -119,7 +118,10 @@ def backtest(options: Options) -> None:
         raise click.UsageError("the name after --plot must end with .png, .svg or .pdf.")
     from ..backtest.driver import backtest as run
 
-    with given_file(options.file, ".csv") as path, progress_bar("back-testing") as progress:
+    with (
+        common.given_file(options.file, ".csv") as path,
+        common.progress_bar("back-testing") as progress,
+    ):
         curves, instance = _curves(path, options)
         found = run(
             curves, price=options.price, full_run_cost=options.full_run_cost, instance=instance,
@@ -157,11 +159,10 @@ def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
     from ..learn.curves import Curves
     from ..learn.log_tables import read_log
 
-    said: dict[str, str | None] = {role: getattr(options, role) for role in USUAL}
     instance, settings = options.instance, options.settings
     if "://" in file:
-        for name, x in {**said, "instance": instance, "settings": settings}.items():
-            if x:
+        for name in (*USUAL, "instance", "settings"):
+            if getattr(options, name):
                 raise InvalidArgument(
                     f"--{name} names a column of a table, but {file} is a storage of Optuna."
                 )
@@ -169,8 +170,8 @@ def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
         return Curves.from_optuna(file, ended=True, **minimize), None
     table = read_log(file)
     there = [str(name) for name in table]  # a role is what was said, or a usual name
-    names = {role: x or usual(role, there) or role for role, x in said.items()}
-    if names["task"] not in there and not said["task"]:
+    names = {role: getattr(options, role) or usual(role, there) or role for role in USUAL}
+    if names["task"] not in there and not options.task:
         del names["task"]  # all runs belong together
     _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
     if settings is not None and not settings.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
@@ -190,7 +191,7 @@ def _words(text: str) -> list[str]:
 
 
 def _methods(options: Options, settings: bool) -> list[Method]:
-    from ..backtest.optuna_peers import optuna_installed
+    from ..backtest.library_peers import optuna_installed
     from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
 
     samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
@@ -209,9 +210,8 @@ def _methods(options: Options, settings: bool) -> list[Method]:
     for word in _words(options.methods.lower()):
         some = [method for method in there if word in method.name.lower()]
         if not some:
-            raise UnknownName(
-                f"no method is called {word!r}; there are {', '.join(m.name for m in there)}."
-            )
+            known = ", ".join(method.name for method in there)
+            raise UnknownName(f"no method is called {word!r}; there are {known}.")
         chosen |= dict.fromkeys(some)
     return list(chosen)
 

@@ -12,25 +12,16 @@ import click
 
 from .._common.numbers import whole
 from ..errors import WeitzmanError
-from .console import as_json, print_lines
-from .given_file import (
-    PATH,
-    given_file,
-    instance_argument,
-    read_file,
-    read_instance,
-    table_options,
-    written_file,
-)
-from .options import Options, command, json_option, output_option
+from . import common
+from .common import Options, command
 
 if TYPE_CHECKING:
     from ..forest.model import Forest
 
 
 @command(short="Whether a file is valid, and its size.")
-@instance_argument
-@json_option
+@common.instance_argument
+@common.json_option
 def check(options: Options) -> None:
     """Print ok and the size of the problem, or what is wrong with its file.
 
@@ -43,23 +34,23 @@ def check(options: Options) -> None:
     from .._common.text import columns
 
     try:
-        with given_file(options.file) as path:
-            reading = read_file(path, options, notes=False)
+        with common.given_file(options.file) as path:
+            reading = common.read_file(path, options, notes=False)
     except WeitzmanError as error:
         if options.json:
-            print(as_json({"ok": False, "error": str(error)}))
+            print(common.as_json({"ok": False, "error": str(error)}))
         raise
-    lines = reading.lines
+    lines, found = reading.lines, sizes(reading.forest)
     if options.json:
-        print(as_json({"ok": True, **sizes(reading.forest), **({"read": lines} if lines else {})}))
+        print(common.as_json({"ok": True, **found, **({"read": lines} if lines else {})}))
     else:
-        print_lines(["ok", *lines, *columns(summary(reading.forest))])
+        common.print_lines(["ok", *lines, *columns(_summary(reading.forest, found))])
 
 
 @command(short="From one file format to another.")
-@click.argument("file", metavar="FILE", type=PATH, help="File to read, or -.")
-@output_option("File to write or replace, or -.")
-@table_options
+@click.argument("file", metavar="FILE", type=common.PATH, help="File to read, or -.")
+@common.output_option("File to write or replace, or -.")
+@common.table_options
 def convert(options: Options) -> None:
     """Read a problem from one file and write it to another. The endings of the names
     decide the formats.
@@ -75,12 +66,12 @@ def convert(options: Options) -> None:
     """
     from ..files.instances import save
 
-    with written_file(options.output, options.file, suffix=".json") as target:
-        save(read_instance(options), target)
+    with common.written_file(options.output, options.file, suffix=".json") as target:
+        save(common.read_instance(options), target)
 
 
 @command(short="A spreadsheet to fill in.")
-@output_option("New file: .xlsx, .csv or .tsv; or -.")
+@common.output_option("New file: .xlsx, .csv or .tsv; or -.")
 def template(options: Options) -> None:
     """Write a sheet to fill in: an example that can be solved as it stands, and notes.
 
@@ -96,15 +87,13 @@ def template(options: Options) -> None:
         raise click.UsageError(f"a template ends in .xlsx, .csv or .tsv, but it is {name!r}.")
     if os.path.lexists(name):
         raise click.UsageError(f"{name} already exists. Choose another name.")
-    with written_file(name, suffix=".csv") as path:
+    with common.written_file(name, suffix=".csv") as path:
         write_template(path)
     if name != "-":
         print(f"{name}: fill it in, then weitzman solve {name}")
 
 
-@command(
-    short="The JSON Schema of problem files.",
-)
+@command(short="The JSON Schema of problem files.")
 def schema(options: Options) -> None:
     """Print the JSON Schema (draft 2020-12) of the format weitzman/1."""
     from ..files.json_format import schema as made
@@ -116,44 +105,27 @@ def sizes(forest: Forest) -> dict[str, Any]:
     """The size of a problem, for programs."""
     import numpy as np
 
-    f = forest
-    states = f.rewards.shape[f.reward, 1]
+    f, states, n = forest, forest.rewards.shape[forest.reward, 1], len(forest)
+    up, depth = np.append(np.where(f.parent < 0, n, f.parent), n), np.append(np.ones(n, int), 0)
+    while (up < n).any():  # the number of steps taken at once doubles
+        depth, up = depth + depth[up], up[up]
     return {
-        "boxes": len(f),
-        "with copies": f.boxes,
-        "roots": int(f.roots.size),
-        "states": [int(states.min()), int(states.max())],
-        "distinct laws": len(np.unique(f.law)),
-        "depth": _depth(f),
-        "objective": "minimize" if f.minimize else "maximize",
-        "outside": f.outside if math.isfinite(f.outside) else None,
-        "unit": f.unit,
-    }
+        "boxes": n, "with copies": f.boxes, "roots": int(f.roots.size),
+        "states": [int(states.min()), int(states.max())], "distinct laws": len(np.unique(f.law)),
+        "depth": int(depth.max()), "objective": "minimize" if f.minimize else "maximize",
+        "outside": f.outside if math.isfinite(f.outside) else None, "unit": f.unit,
+    }  # fmt: skip
 
 
-def summary(forest: Forest) -> list[tuple[str, str]]:
-    """The size of a problem."""
-    found = sizes(forest)
+def _summary(forest: Forest, found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The size of a problem, for people."""
     least, most = found["states"]
-    must, outside = "something must be taken", found["outside"]
-    rows = [(key, whole(found[key])) for key in ("boxes", "with copies", "roots")]
-    rows.append(("states", f"{least}" if least == most else f"{least} to {most}"))
-    rows += [(key, whole(found[key])) for key in ("distinct laws", "depth")]
-    taken = must if outside is None else f"outside option {forest.amounts(outside)}"
+    states = f"{least}" if least == most else f"{least} to {most}"
+    keys = ("boxes", "with copies", "roots", "states", "distinct laws", "depth")
+    rows = [(key, states if key == "states" else whole(found[key])) for key in keys]
+    taken, outside = "something must be taken", found["outside"]
+    taken = taken if outside is None else f"outside option {forest.amounts(outside)}"
     return [*rows, ("objective", f"{found['objective']}, {taken}")]
-
-
-def _depth(f: Forest) -> int:
-    """Boxes on the longest path down, found by doubling the number of steps taken at once."""
-    import numpy as np
-
-    n = len(f)
-    up = np.append(np.where(f.parent < 0, n, f.parent), n)
-    depth = np.append(np.ones(n, np.int64), 0)
-    while (up < n).any():
-        depth += depth[up]
-        up = up[up]
-    return int(depth.max())
 
 
 @command(short="Complete commands with the Tab key.")
@@ -212,13 +184,13 @@ def _use_all_kernels() -> None:
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]], [0.7, 0.3]]
     shape: dict[str, Any] = {"cost": [0.1, 0.2, 0.3, 0.1], "rewards": [0, 3], "law": law}
-    for terms in ({"count": [1, 2, 1, 3]}, {"prizes": 2}):
-        forest = Forest.from_arrays(parent=[-1, 0, 0, -1], **shape, **terms)
+    forests = [Forest.from_arrays(parent=[-1, 0, 0, -1], **shape, **terms)
+               for terms in ({"count": [1, 2, 1, 3]}, {"prizes": 2})]  # fmt: skip
+    copies: dict[str, Any] = {"cost": [0.1], "rewards": [0, 3], "law": law[:1], "count": [999]}
+    forests.append(Forest.from_arrays(parent=[-1], **copies))
+    for forest, most in zip(forests, (None, None, 500), strict=True):
         evaluate(solve(forest))
-        simulate(solve(forest), 10, rng=1)
-    copies = Forest.from_arrays(parent=[-1], cost=[0.1], rewards=[0, 3], law=law[:1], count=[999])
-    evaluate(solve(copies))
-    simulate(solve(copies), 10, rng=1, budget=500)  # too many situations to go on together
+        simulate(solve(forest), 10, rng=1, budget=most)  # 500: too many situations to go together
     chances = np.linspace(0.1, 0.9, 5000)  # laws to be interned
     Forest.from_arrays(
         parent=[-1] * 5000, cost=[0.1] * 5000, rewards=[0, 3],

@@ -6,34 +6,25 @@ import json
 import os
 import re
 import sys
-import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import click
 
-from .console import killable, progress_bar
-from .given_file import (
-    PATH,
-    STDIN,
-    given_file,
-    read_file,
-    read_instance,
-    table_options,
-    written_file,
-)
-from .options import COUNT, Options, command, limit_option, output_option
+from ..errors import InvalidArgument
+from . import common
+from .common import Options, command
 
 if TYPE_CHECKING:
     from ..engine.plan import Progress
     from ..files.tables import TableReading
+    from ..forest.model import Forest
     from ..show.explore.workbench import Workbench
     from ..show.report import Source
-
-_ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
-
 
 _REPORTS = """\
 \b
@@ -46,40 +37,37 @@ _MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/
 _SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
-class _Words(click.ParamType[tuple[str, str]]):
-    """A noun and a verb."""
-
-    name = "words"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Two words with a comma between them."""
-        box, comma, verb = (x.strip() for x in str(value).partition(","))
-        if not (comma and box.isalpha() and verb.isalpha()):
-            self.fail(f"give two words, such as stage,run, not {value!r}.", param, ctx)
-        return box, verb
+def _two_words(text: str) -> tuple[str, str]:
+    box, comma, verb = (x.strip() for x in text.partition(","))
+    if not (comma and box.isalpha() and verb.isalpha()):
+        raise ValueError(f"give two words, such as stage,run, not {text!r}.")
+    return box, verb
 
 
 _words_option = click.option(
-    "--words", type=_Words(), metavar="BOX,OPEN", default=None,
+    "--words", type=common.ReadAs("words", _two_words), metavar="BOX,OPEN",
     help="What a box is called, and what is done with it: stage,run.",
 )  # fmt: skip
 
 
 @command(short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
-    "file", metavar="FILE", type=PATH, help="A problem, table, journal, model or back-test, or -."
+    "file",
+    metavar="FILE",
+    type=common.PATH,
+    help="A problem, table, journal, model or back-test, or -.",
 )
-@output_option("File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output.")
+@common.output_option(
+    "File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output."
+)
 @click.option("--title", help="What the report is about (default: the name of FILE).")
-@limit_option("Boxes to show, those opened most often", 300)
+@common.limit_option("Boxes to show, those opened most often", 300)
 @click.option(
-    "--runs", type=COUNT, default=20, metavar="N",
+    "--runs", type=common.COUNT, default=20, metavar="N",
     help="Runs that may be started, if FILE is a fitted model (default 20).",
 )  # fmt: skip
 @_words_option
-@table_options
+@common.table_options
 def report(options: Options) -> None:
     """Write a report that can be sent: one HTML file that opens from disk, needs no
     network and no program but a browser, and prints well.
@@ -100,13 +88,19 @@ def report(options: Options) -> None:
 
     FILE is only read.
     """
-    name = options.output
-    if name != "-" and not name.lower().endswith(_ENDINGS):
-        raise click.UsageError(
-            f"a report ends in .html, .pptx, .xlsx, .svg or .csv, but it is {name!r}."
-        )
-    with written_file(name, options.file, suffix=".html") as path:
-        with given_file(options.file) as source, progress_bar("computing") as progress, killable():
+    from ..show.report import ending
+
+    if (name := options.output) != "-":
+        try:
+            ending(name)
+        except InvalidArgument as error:
+            raise click.UsageError(str(error)) from None
+    with common.written_file(name, options.file, suffix=".html") as path:
+        with (
+            common.given_file(options.file) as source,
+            common.progress_bar("computing") as progress,
+            common.killable(),
+        ):
             _write(source, options, path, progress)
         if name != "-":
             print(f"{path}: {os.path.getsize(path) / 1000:.0f} kB")
@@ -116,7 +110,7 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
     from ..show.report import write_report
 
     source, reading = _source(file, options)
-    title, words, name = None, None, STDIN if options.file == "-" else os.path.basename(file)
+    title, words, name = None, None, common.STDIN if options.file == "-" else os.path.basename(file)
     if reading is not None:
         title, words = reading.title, reading.words
     write_report(
@@ -125,15 +119,6 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
         ranges=None if reading is None else reading.ranges,
         words=options.words or words or ("box", "open"),
     )  # fmt: skip
-
-
-class _Printed(NamedTuple):
-    """What was printed by a back-test."""
-
-    printed: dict[str, Any]
-
-    def document(self) -> dict[str, Any]:
-        return self.printed
 
 
 def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
@@ -158,8 +143,8 @@ def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
         with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:
             document = json.loads(file.read().decode("utf-8"))
             if is_backtest(document):
-                return _Printed(document), None
-    reading = read_file(path, options)
+                return SimpleNamespace(document=lambda: document), None
+    reading = common.read_file(path, options)
     return reading.forest, reading
 
 
@@ -173,7 +158,7 @@ _EXPLORED = """\
 
 @command(short="Build, change and try boxes in the browser.", epilog=_EXPLORED)
 @click.argument(
-    "file", metavar="[FILE]", type=PATH, required=False,
+    "file", metavar="[FILE]", type=common.PATH, required=False,
     help="A problem or a table, also a new one; - is standard input.",
 )  # fmt: skip
 @click.option(
@@ -182,7 +167,7 @@ _EXPLORED = """\
 )  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 @_words_option
-@table_options
+@common.table_options
 def explore(options: Options) -> None:
     """Open a page in the browser on which boxes can be built and changed: add a box,
     drag it under another box, edit costs, states and chances. The page shows the
@@ -196,10 +181,9 @@ def explore(options: Options) -> None:
     FILE is read, and written when you press Save. FILE may be new. Without FILE, and
     for -, the page offers a download.
     """
-    from ..show.explore.server import Server
+    from ..show.explore import Server
 
     with Server(_workbench(options), options.port or 0) as server:
-        threading.Thread(target=_warm_up, daemon=True).start()
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)
         with server.door() as door:  # the address itself would show in the list of processes
@@ -217,12 +201,12 @@ def _workbench(options: Options) -> Workbench:
     from ..files.sheets import is_table
     from ..show.explore.workbench import Workbench
 
-    path, words, read = options.file, options.words, partial(read_instance, options)
+    path, words = options.file, options.words
+    read: Callable[[], Forest] = partial(common.read_instance, options)
     if path == "-":
-        forest = read_instance(options)
+        forest, path, read = read(), None, lambda: forest
         print("The page offers a download of what is changed.")
-        return Workbench(read=lambda: forest, words=words or ("box", "open"))
-    if path is not None:
+    elif path is not None:
         if not os.path.lexists(path):
             with explained(path, "written"):  # an error now rather than when the work is saved
                 format_of(path)
@@ -230,8 +214,8 @@ def _workbench(options: Options) -> Workbench:
                     raise PermissionError(13, "its folder is not there or cannot be written to")
             print(f"{path} does not exist yet: Save will write it.")
         elif words is None and is_table(path):
-            words = read_file(path, options, notes=False).words
-    return Workbench(path, read=read if path else None, words=words or ("box", "open"))
+            words = common.read_file(path, options, notes=False).words
+    return Workbench(path, read=read if options.file else None, words=words or ("box", "open"))
 
 
 def _open(address: str) -> bool:
@@ -243,12 +227,3 @@ def _open(address: str) -> bool:
         return webbrowser.open(address)
     except webbrowser.Error:
         return False
-
-
-def _warm_up() -> None:
-    """Load or compile what the first question would otherwise wait for."""
-    from ..engine.evaluation import evaluate
-    from ..engine.solver import solve
-    from ..forest.builder import line
-
-    evaluate(solve(line([[0.5, 0.5]], rewards=[0, 10], cost=1)))

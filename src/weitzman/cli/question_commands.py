@@ -10,26 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._common.numbers import Amounts, about, ends, number, with_unit
-from .console import as_json, killable, progress_bar
-from .given_file import instance_argument, read_instance, written_file
-from .options import (
-    COUNT,
-    NUMBER,
-    POSITIVE,
-    WHOLE,
-    F,
-    Options,
-    command,
-    json_option,
-    limit_option,
-    output_option,
-    threads_option,
-)
+from . import common
+from .common import F, Options, command
 
 if TYPE_CHECKING:
-    from ..bounds.truncation import Truncation
     from ..policy.simulation import Simulation
-    from ..questions.budget import Mixture, SpendFrontier
+    from ..questions.budget import Corner, Mixture, SpendFrontier
 
 
 _SIMULATE_JSON = """\
@@ -58,17 +44,17 @@ best policy. null stands for what is not known."""
 
 def _played_options(command: F) -> F:
     for option in (
-        threads_option,
+        common.threads_option,
         click.option(
-            "--seed", type=WHOLE, default=0, metavar="N",
+            "--seed", type=common.WHOLE, default=0, metavar="N",
             help="Seed of the random numbers (default 0).",
         ),
         click.option(
-            "--episodes", type=COUNT, default=100_000, metavar="N",
+            "--episodes", type=common.COUNT, default=100_000, metavar="N",
             help="Episodes to play (default 100000).",
         ),
-        json_option,
-        instance_argument,
+        common.json_option,
+        common.instance_argument,
     ):  # fmt: skip
         command = option(command)
     return command
@@ -77,7 +63,7 @@ def _played_options(command: F) -> F:
 @command(short="Play the best policy many times.", epilog=_SIMULATE_JSON)
 @_played_options
 @click.option(
-    "--workers", type=COUNT, default=1, metavar="N", help="Boxes opened at once (default 1)."
+    "--workers", type=common.COUNT, default=1, metavar="N", help="Boxes opened at once (default 1)."
 )
 def simulate(options: Options) -> None:
     """Simulate the best policy many times and print what it earns, spends and opens:
@@ -90,26 +76,20 @@ def simulate(options: Options) -> None:
     from ..engine.solver import solve
     from ..policy.simulation import simulate as play
 
-    solution = solve(read_instance(options), threads=options.threads)
-    with progress_bar("playing") as progress, killable():
+    solution = solve(common.read_instance(options), threads=options.threads)
+    with common.progress_bar("playing") as progress, common.killable():
         run = partial(play, solution, options.episodes, threads=options.threads, progress=progress)
         played = run(rng=options.seed, workers=options.workers)
         alone = run(rng=options.seed) if options.workers > 1 and not options.json else None
     if options.json:
-        print(as_json(_played(played, solution.value)))
+        print(common.as_json(_played(played, solution.value)))
         return
     say = solution.forest.amounts
-    print(
-        f"value {say(solution.value, solution.gap)}, computed with an error of at most "
-        f"{say.margin(solution.gap)}"
-    )
-    print(played.table())
+    error = f"computed with an error of at most {say.margin(solution.gap)}"
+    print(f"value {say(solution.value, solution.gap)}, {error}\n{played.table()}")
     if alone is not None:
-        print(
-            f"one box at a time: payoff {say(alone.payoff.mean)} in {about(alone.rounds.mean)} "
-            f"rounds; {played.workers} at once: {say(played.payoff.mean)} in "
-            f"{about(played.rounds.mean)}"
-        )
+        one, many = (f"{say(x.payoff.mean)} in {about(x.rounds.mean)}" for x in (alone, played))
+        print(f"one box at a time: payoff {one} rounds; {played.workers} at once: {many}")
 
 
 def _played(played: Simulation, value: float) -> dict[str, Any]:
@@ -125,7 +105,7 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
 @command(short="The best policy beside simpler strategies.", epilog=_COMPARE_JSON)
 @_played_options
 @click.option(
-    "--budget", type=COUNT, metavar="N",
+    "--budget", type=common.COUNT, metavar="N",
     help="Boxes that strategies with a budget open (default: the mean of the best policy).",
 )  # fmt: skip
 def compare(options: Options) -> None:
@@ -136,34 +116,34 @@ def compare(options: Options) -> None:
     """
     from ..strategies.comparison import compare as all_strategies
 
-    forest = read_instance(options)
-    with progress_bar("comparing") as progress, killable():
+    forest = common.read_instance(options)
+    with common.progress_bar("comparing") as progress, common.killable():
         found = all_strategies(
-            forest,
-            episodes=options.episodes,
-            rng=options.seed,
-            budget=options.budget,
-            threads=options.threads,
-            progress=progress,
-        )
+            forest, episodes=options.episodes, rng=options.seed, budget=options.budget,
+            threads=options.threads, progress=progress,
+        )  # fmt: skip
     if not options.json:
         print(found.table())
         return
     columns = found.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     best = {"fixed_order": list(found.fixed_order.boxes), "fixed_set": list(found.fixed_set.boxes)}
-    print(as_json({"strategies": rows, **best}))
+    print(common.as_json({"strategies": rows, **best}))
 
 
 @command(short="A limit on the mean spend instead of prices.")
-@instance_argument
-@click.option("--budget", type=NUMBER, metavar="B", help="What may be spent on average.")
-@click.option("--target", type=NUMBER, metavar="R", help="A reward to be reached.")
-@click.option("--chance", type=NUMBER, metavar="P", help="The probability of reaching it.")
+@common.instance_argument
+@click.option("--budget", type=common.NUMBER, metavar="B", help="What may be spent on average.")
+@click.option("--target", type=common.NUMBER, metavar="R", help="A reward to be reached.")
+@click.option("--chance", type=common.NUMBER, metavar="P", help="The probability of reaching it.")
 @click.option(
-    "--corners", type=COUNT, default=50, metavar="N", help="Corners to look for (default 50)."
+    "--corners",
+    type=common.COUNT,
+    default=50,
+    metavar="N",
+    help="Corners to look for (default 50).",
 )
-@json_option
+@common.json_option
 def budget(options: Options) -> None:
     """Print the largest expected reward for every expected spend: the corners of a
     concave curve, and the price of money between two corners.
@@ -177,36 +157,36 @@ def budget(options: Options) -> None:
 
     if (options.target is None) != (options.chance is None):
         raise click.UsageError("--target and --chance go together.")
-    forest = read_instance(options)
+    forest = common.read_instance(options)
     if options.target is None and options.budget is None:
         curve = frontier(forest, corners=options.corners)
         found = {**curve.columns(), "gap": curve.gap}
-        print(as_json(found) if options.json else _curve(curve, forest.amounts))
+        print(common.as_json(found) if options.json else _curve(curve, forest.amounts))
         return
     if options.target is not None:
         best, what = cheapest(forest, options.target, options.chance), "probability"
     else:
         best, what = within_budget(forest, options.budget), "reward"
-    print(as_json(_parts(best)) if options.json else _mixture(best, what, forest.amounts))
+    print(common.as_json(_parts(best)) if options.json else _mixture(best, what, forest.amounts))
 
 
 @command(short="Which numbers matter most.")
-@instance_argument
+@common.instance_argument
 @click.option(
-    "--by", type=POSITIVE, default=0.1, metavar="S",
+    "--by", type=common.POSITIVE, default=0.1, metavar="S",
     help="How far each number is moved, relative to it (default 10%).",
 )  # fmt: skip
-@limit_option("Boxes whose numbers are moved, those opened most often", 20)
-@json_option
+@common.limit_option("Boxes whose numbers are moved, those opened most often", 20)
+@common.json_option
 def tornado(options: Options) -> None:
     """Move every cost, reward and chance up and down, one at a time, and solve again.
     The table shows how far the value moves, and whether another box comes first.
     """
     from ..questions.robustness import tornado as run
 
-    found = run(read_instance(options), share=options.by, boxes=options.limit or sys.maxsize)
+    found = run(common.read_instance(options), share=options.by, boxes=options.limit or sys.maxsize)
     if options.json:
-        print(as_json({"value": found.solution.value, **found.columns()}))
+        print(common.as_json({"value": found.solution.value, **found.columns()}))
     else:
         print(found.table())
 
@@ -214,15 +194,15 @@ def tornado(options: Options) -> None:
 def _curve(curve: SpendFrontier, say: Amounts) -> str:
     from .._common.text import columns
 
-    c = curve.columns()
+    c, more = curve.columns(), list[str]()
+    found = zip(c["spend"], c["reward"], c["price"], strict=True)
     rows = [
-        (say(x), say(y), number(p))
-        for x, y, p in zip(c["spend"], c["reward"], c["price"], strict=True)
+        ("spend", "reward", "price beyond"),
+        *((say(x), say(y), number(p)) for x, y, p in found),
     ]
-    lines = columns([("spend", "reward", "price beyond"), *rows], right=0)
-    gap = say.margin(curve.gap)
-    more = [f"between corners the curve is higher by {gap} at most"] if curve.gap else []
-    return "\n".join([*lines, *more])
+    if curve.gap:
+        more = [f"between corners the curve is higher by {say.margin(curve.gap)} at most"]
+    return "\n".join([*columns(rows, right=0), *more])
 
 
 def _mixture(best: Mixture, what: str, say: Amounts) -> str:
@@ -231,24 +211,28 @@ def _mixture(best: Mixture, what: str, say: Amounts) -> str:
         f"expected {what} {reward(best.reward)}, expected spend {say(best.spend)}",
         f"one more unit of spend adds {number(best.price)}",
     ]
-    for share, corner in ((1 - best.share, best.cheap), (best.share, best.costly)):
-        if share > 0:
-            then = f"follow the policy at price {number(corner.price)}"
-            lines.append(
-                f"with probability {number(share)} {then if corner.spend else 'open nothing'}: "
-                f"{what} {reward(corner.reward)}, spend {say(corner.spend)}"
-            )
+    for share, corner in _shares(best):
+        then = f"follow the policy at price {number(corner.price)}"
+        lines.append(
+            f"with probability {number(share)} {then if corner.spend else 'open nothing'}: "
+            f"{what} {reward(corner.reward)}, spend {say(corner.spend)}"
+        )
     return "\n".join(lines)
+
+
+def _shares(best: Mixture) -> list[tuple[float, Corner]]:
+    return [(x, c) for x, c in ((1 - best.share, best.cheap), (best.share, best.costly)) if x > 0]
 
 
 def _parts(best: Mixture) -> dict[str, Any]:
     policies = [
         {"share": share, "price": c.price, "spend": c.spend, "reward": c.reward}
-        for share, c in ((1 - best.share, best.cheap), (best.share, best.costly))
-        if share > 0
+        for share, c in _shares(best)
     ]
-    head = {name: getattr(best, name) for name in ("reward", "spend", "price")}
-    return {**head, "policies": policies}
+    return {
+        **{key: getattr(best, key) for key in ("reward", "spend", "price")},
+        "policies": policies,
+    }
 
 
 _TRUNCATE_JSON = """\
@@ -261,16 +245,16 @@ kept and of count boxes as they are described, without copies."""
 
 
 @command(short="Cut off what lies too deep to matter.", epilog=_TRUNCATE_JSON)
-@instance_argument
+@common.instance_argument
 @click.option(
-    "--gap", type=POSITIVE, required=True, metavar="G",
+    "--gap", type=common.POSITIVE, required=True, metavar="G",
     help="The most that may be lost: absolute, in the unit of the rewards.",
 )  # fmt: skip
-@output_option(
+@common.output_option(
     "File for the kept boxes, replaced if it exists. - is standard output, in place of the table.",
     required=False,
 )
-@json_option
+@common.json_option
 def truncate(options: Options) -> None:
     """Cut lines and trees at a depth that is certified to lose no more than --gap, and
     print what is kept and what the whole search is worth.
@@ -290,29 +274,18 @@ def truncate(options: Options) -> None:
     from ..bounds.truncation import truncate as run
     from ..files.instances import save
 
-    with written_file(options.output or "", options.file, suffix=".json") as path:
-        cut = run(read_instance(options), gap=options.gap)
+    with common.written_file(options.output or "", options.file, suffix=".json") as path:
+        cut = run(common.read_instance(options), gap=options.gap)
         if path:
             save(cut.forest, path)
-    out = sys.stderr if options.output == "-" else sys.stdout
-    if options.json:
-        keys = ("depth", "kept", "of", "lower", "upper", "gap")
-        found = {key: getattr(cut, key) for key in keys}
-        print(as_json(found), file=out)
-        return
-    for line in columns(_rows(cut)):
-        print(line, file=out)
-
-
-def _rows(cut: Truncation) -> list[tuple[str, str]]:
-    unit = cut.forest.unit
+    unit, keys = cut.forest.unit, ("depth", "kept", "of", "lower", "upper", "gap")
     low, high = (with_unit(text, unit) for text in ends(cut.lower, cut.upper))
     share = "all" if cut.kept == cut.of else f"{about(cut.kept / cut.of)} of them"
     of = f"{cut.of}   ({share})" if cut.of < math.inf else "endlessly many"
-    return [
-        ("depth", f"{cut.depth}"),
-        ("boxes kept", f"{cut.kept} of {of}"),
-        ("lower", low),
-        ("upper", high),
-        ("lost", f"at most {with_unit(about(cut.gap), unit)}"),
-    ]
+    rows = [
+        ("depth", f"{cut.depth}"), ("boxes kept", f"{cut.kept} of {of}"), ("lower", low),
+        ("upper", high), ("lost", f"at most {with_unit(about(cut.gap), unit)}"),
+    ]  # fmt: skip
+    text = common.as_json({key: getattr(cut, key) for key in keys}) if options.json else None
+    out = sys.stderr if options.output == "-" else sys.stdout
+    print(text or "\n".join(columns(rows)), file=out)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from .._common.text import printable
-from .console import for_the_shell
-from .given_file import FILE, PATH, read_instance, table_options
-from .options import Options, command
+from .common import FILE, PATH, Options, command, for_the_shell, read_instance, table_options
 
 if TYPE_CHECKING:
     from ..policy.frontier import Box
@@ -52,20 +51,17 @@ def search(options: Options) -> None:
     With --journal nothing is lost, whatever happens, and the same command resumes
     where it stopped. FILE is then no longer needed.
     """
-    source = sys.stdin
-    with _search(options) as under_way:
-        if options.file != "-":
-            talk(under_way, source, sys.stdout, kept=options.journal is not None)
-            return
-        try:  # standard input held the problem
-            source = open(_TERMINAL, encoding=sys.stdin.encoding)  # noqa: SIM115
-        except OSError:
-            raise click.UsageError(
-                "standard input holds the problem, and there is no terminal for the answers. Save "
-                "the problem to a file first."
-            ) from None
-        with source:
-            talk(under_way, source, sys.stdout, kept=options.journal is not None)
+    with _search(options) as under_way, ExitStack() as stack:
+        source: TextIO = sys.stdin
+        if options.file == "-":  # it held the problem
+            try:
+                source = stack.enter_context(open(_TERMINAL, encoding=sys.stdin.encoding))
+            except OSError:
+                raise click.UsageError(
+                    "standard input holds the problem, and there is no terminal for the answers. "
+                    "Save the problem to a file first."
+                ) from None
+        talk(under_way, source, sys.stdout, kept=options.journal is not None)
 
 
 def _search(options: Options) -> Search:
@@ -123,7 +119,7 @@ class _Talk:
 
     def __init__(self, search: Search, source: TextIO, target: TextIO) -> None:
         self._search, self._source, self._target = search, source, target
-        self._amounts = search.policy.forest.amounts
+        self._amounts, self._typed = search.policy.forest.amounts, source.isatty()
 
     def say(self, text: str, end: str = "\n") -> None:
         """Write lines that cannot disturb a terminal."""
@@ -135,7 +131,7 @@ class _Talk:
         self.say(question, end="")
         line = self._source.readline()
         text = line.strip()
-        if not line or not self._source.isatty():  # where no one typed the end of the line
+        if not line or not self._typed:  # nobody typed the end of the line
             self.say(text)
         return text, bool(line)
 
@@ -149,10 +145,10 @@ class _Talk:
             found = self._search.available(_OTHERS + 1)
             names = [f"{b} (index {self._amounts(i)})" for b, i in found[:_OTHERS]]
             names += ["..."] * (len(found) > _OTHERS)
-            others = f"also available: {', '.join(names)}" if found else (
-                "no other box can be opened now"
-            )  # fmt: skip
-            self.say(f"  {self.standing()}; {others}")
+            others = f"also available: {', '.join(names)}"
+            self.say(
+                f"  {self.standing()}; {others if found else 'no other box can be opened now'}"
+            )
             if not self._told(box):
                 return False
         return True
@@ -176,9 +172,7 @@ class _Talk:
 
         search, choices = self._search, _Choices(self._search, box)
         while True:
-            text, more = self.heard(
-                f"What did {box} show? ({choices.shown}; =REWARD; undo; quit) "
-            )  # fmt: skip
+            text, more = self.heard(f"What did {box} show? ({choices.shown}; =REWARD; undo; quit) ")
             word = "" if text in choices.states else text
             if not more or word == "quit":
                 return False
@@ -188,13 +182,12 @@ class _Talk:
                     if box in search.pending:  # nobody is opening it
                         search.release(box)
                     return True
-                if text:
-                    answer = choices.answer(text)
-                    if not self._source.isatty() or self._confirmed(choices.words(answer)):
-                        search.tell(box, **answer)
-                        return True
+                answer = choices.answer(text) if text else {}
+                if answer and (not self._typed or self._confirmed(choices.words(answer))):
+                    search.tell(box, **answer)
+                    return True
             except WeitzmanError as error:
-                if not self._source.isatty():  # what follows is meant for other boxes
+                if not self._typed:  # what follows is meant for other boxes
                     raise
                 self.say(for_the_shell(str(error)))
 
@@ -210,18 +203,18 @@ class _Choices:
     """The states that a box can show, numbered from 1 on screen unless names are numbers."""
 
     def __init__(self, search: Search, box: Box) -> None:
-        forest = search.policy.forest
-        pool, up, row = int(forest.reward[box.number]), int(forest.parent[box.number]), 0
+        f = search.policy.forest
+        pool, up, row = int(f.reward[box.number]), int(f.parent[box.number]), 0
         for opened in search.history:
             above = opened.box
             if above.number == up and above.copy == box.copy[: len(above.copy)]:
                 row = opened.state_number
-        self._forest, self._box, self._named = forest, box, forest.state_names[pool] is not None
-        self.states = forest.states(box.number)
+        self._forest, self._box, self._named = f, box, f.state_names[pool] is not None
+        self._say, self.states = f.amounts, f.states(box.number)
         self._numbered = not (self._named and any(name.isdecimal() for name in self.states))
-        self._say, rewards = forest.amounts, forest.rewards[pool][0]
-        self._words = self.states if self._named else [f"reward {self._say(x)}" for x in rewards]
-        self._possible = forest.laws[int(forest.law[box.number])][row].nonzero()[0].tolist()
+        rewards = [f"reward {self._say(x)}" for x in f.rewards[pool][0]]
+        self._words = self.states if self._named else rewards
+        self._possible = f.laws[int(f.law[box.number])][row].nonzero()[0].tolist()
         cells = [
             f"{place}: {self._words[y]}" if self._numbered else self._words[y]
             for place, y in enumerate(self._possible[:_STATES], 1)
@@ -261,9 +254,8 @@ class _Choices:
         if state is None:
             state = f"reward {self._say(answer['reward'])}"
         what = state if isinstance(state, str) else self._words[state]
-        return f"{self._box} showed {what}" + (
-            "" if cost is None else f" and cost {self._say(cost)}"
-        )
+        paid = "" if cost is None else f" and cost {self._say(cost)}"
+        return f"{self._box} showed {what}{paid}"
 
 
 def _float(text: str) -> float | None:

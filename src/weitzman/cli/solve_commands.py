@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._common.text import cell, clean
-from .console import as_json, killable, print_lines, progress_bar
-from .given_file import instance_argument, read_instance
-from .options import POSITIVE, Options, command, json_option, limit_option, threads_option
+from . import common
+from .common import Options, command
 
 if TYPE_CHECKING:
     from ..engine.evaluation import Evaluation
@@ -53,9 +52,7 @@ first_below is null if the search would not begin there even if the box were
 free, and "inf" if the search begins there at any price."""
 
 
-@command(
-    short="A small example, solved and explained.",
-)
+@command(short="A small example, solved and explained.")
 @click.option("--json", is_flag=True, help="Print the file of the example instead.")
 def demo(options: Options) -> None:
     """Solve a small built-in example and explain the best policy in words."""
@@ -71,28 +68,28 @@ def demo(options: Options) -> None:
     problem = forest(parse(text))
     solution = solve(problem)
     print(f"{len(problem)} closed boxes:\n")
-    print_lines(f"  {line}" for line in describe(problem).splitlines())
+    common.print_lines(f"  {line}" for line in describe(problem).splitlines())
     print("\nStop at any time and take the best reward found, or the outside option, ", end="")
     print(f"{problem.amounts(problem.outside)}.\n")
     print(f"The best policy earns {problem.amounts(solution.value)} on average:\n")
-    print_lines(f"  {line}" for line in explain(solution).splitlines())
+    common.print_lines(f"  {line}" for line in explain(solution).splitlines())
     print(f"\n{_WHY}\n")
-    print_lines(f"  {line}" for line in solution.index_lines())
+    common.print_lines(f"  {line}" for line in solution.index_lines())
     print(f"\n{_TRY}")
 
 
 @command(short="The value, the first box and all indices.", epilog=_SOLVE_JSON)
-@instance_argument
-@json_option
+@common.instance_argument
+@common.json_option
 @click.option("--explain", is_flag=True, help="Print the policy step by step.")
-@limit_option("Rows of the table, or lines of the explanation")
+@common.limit_option("Rows of the table, or lines of the explanation")
 @click.option(
-    "--tolerance", type=POSITIVE, default=1e-9, metavar="T",
+    "--tolerance", type=common.POSITIVE, default=1e-9, metavar="T",
     help="Largest error of the value, relative to the range of rewards (default 1e-9).",
 )  # fmt: skip
 @click.option("--exact", is_flag=True, help="No error but rounding; slower on deep forests.")
 @click.option("--clip", is_flag=True, help="Skip indices below the outside option; faster.")
-@threads_option
+@common.threads_option
 def solve(options: Options) -> None:
     """Print the value of the search, the box to open first, and the index of every
     box.
@@ -108,16 +105,12 @@ def solve(options: Options) -> None:
 
     if options.json and options.explain:
         raise click.UsageError("--json and --explain do not go together.")
-    with progress_bar() as progress, killable():
-        forest = read_instance(options)
+    with common.progress_bar() as progress, common.killable():
+        forest = common.read_instance(options)
         solution = run(
-            forest,
-            tolerance=options.tolerance,
-            exact=options.exact,
-            clip=options.clip,
-            threads=options.threads,
-            progress=progress,
-        )
+            forest, tolerance=options.tolerance, exact=options.exact, clip=options.clip,
+            threads=options.threads, progress=progress,
+        )  # fmt: skip
     if options.json:
         status, f = solution.status.name.lower(), forest
         boxes = (
@@ -125,16 +118,20 @@ def solve(options: Options) -> None:
         )  # fmt: skip
         head = {"value": solution.value, "gap": solution.gap, "status": status}
         # one line for each box: a million boxes never stand in memory as one text
-        print(as_json(head)[:-1] + ', "boxes": [')
-        print_lines(as_json(box) + "," * (v < len(f) - 1) for v, box in enumerate(boxes))
+        print(common.as_json(head)[:-1] + ', "boxes": [')
+        common.print_lines(
+            common.as_json(box) + "," * (v < len(f) - 1) for v, box in enumerate(boxes)
+        )
         print("]}")
         return
-    print_lines(columns(headline(solution)))
+    common.print_lines(columns(headline(solution)))
     print()
     if options.explain:
         print(explain(solution, lines=options.limit or sys.maxsize))
     else:
-        print_lines(solution.index_lines(options.limit or None, hint=" (--limit 0 shows all)"))
+        common.print_lines(
+            solution.index_lines(options.limit or None, hint=" (--limit 0 shows all)")
+        )
 
 
 def headline(solution: Solution) -> list[tuple[str, str]]:
@@ -146,36 +143,30 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     if solution.status is Status.DISCRETIZED:
         error += ": distributions were made discrete"
     rows = [("value", f"{f.amounts(solution.value, gap)}   ({error})")]
-    terms = [
-        (f.factors is not None, "payoffs are discounted to the start"),
-        (
-            f.risk_tolerance is not None,
-            f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance or 0.0)}",
-        ),
-        (
-            f.prizes > 1,
-            f"expected sum of {f.prizes} prizes, one from each tree, less costs; doing nothing "
-            f"gives {f.amounts(f.prizes * f.outside)}",
-        ),
-    ]
-    rows += [("meaning", text) for there, text in terms if there]
+    if f.factors is not None:
+        rows.append(("meaning", "payoffs are discounted to the start"))
+    if f.risk_tolerance is not None:
+        text = f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance)}"
+        rows.append(("meaning", text))
+    if f.prizes > 1:
+        text = f"expected sum of {f.prizes} prizes, one from each tree, less costs; doing nothing"
+        rows.append(("meaning", f"{text} gives {f.amounts(f.prizes * f.outside)}"))
     first = solution.first_box
     if first is None:
-        rows.append(("open first", f"nothing: take the outside option, {f.amounts(f.outside)}"))
+        text = f"nothing: take the outside option, {f.amounts(f.outside)}"
     else:
-        index = solution.indices(first)[0]
-        rows.append(("open first", f"{cell(first)}   (index {f.amounts(index)})"))
+        text = f"{cell(first)}   (index {f.amounts(solution.indices(first)[0])})"
+    rows.append(("open first", text))
     if solution.status is Status.COARSE:
-        rows.append(
-            ("note", "the error is larger than requested: --exact leaves only rounding errors")
-        )
+        text = "the error is larger than requested: --exact leaves only rounding errors"
+        rows.append(("note", text))
     return rows
 
 
 @command(short="What the best policy will do, exactly.", epilog=_EVALUATE_JSON)
-@instance_argument
-@json_option
-@limit_option("Rows of the table")
+@common.instance_argument
+@common.json_option
+@common.limit_option("Rows of the table")
 @click.option("--break-even", metavar="BOX", help="The costs at which the decision on BOX changes.")
 @click.option("--after", metavar="STATE", help="What the box before BOX has shown.")
 def evaluate(options: Options) -> None:
@@ -195,24 +186,23 @@ def evaluate(options: Options) -> None:
     from ..engine.solver import solve
     from ..engine.what_if import break_even
 
-    solution = solve(read_instance(options))
+    solution = solve(common.read_instance(options))
     if options.break_even is None:
         found = run(solution)
-        print(as_json(_evaluated(found)) if options.json else found.table(options.limit))
+        print(common.as_json(_evaluated(found)) if options.json else found.table(options.limit))
         return
     turn = break_even(solution, options.break_even, options.after)
     if options.json:
         keys = ("cost", "opened_below", "first_below")
         numbers = {key: getattr(turn, key) for key in keys}
-        print(as_json({k: "inf" if v == math.inf else v for k, v in numbers.items()}))
+        print(common.as_json({k: "inf" if v == math.inf else v for k, v in numbers.items()}))
     else:
         print(_turn(solution, options, turn))
 
 
 def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
-    box, after = options.break_even, options.after
-    shown = "" if after is None else f" after {after}"
-    f, say = solution.forest, solution.forest.amounts
+    box, f, say = options.break_even, solution.forest, solution.forest.amounts
+    shown = "" if options.after is None else f" after {options.after}"
     lines = [f"{box} costs {say(turn.cost)}{shown} now."]
     if turn.opened_below == math.inf:
         lines.append("Something must be taken, so no cost rules it out by itself.")
@@ -221,11 +211,12 @@ def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
     root = f.box(box)
     while f.parent[root] >= 0:
         root = int(f.parent[root])
-    begin = f"The search begins with {f.name(root)}"
+    name = f.name(root)
+    begin = f"The search begins with {name}"
     if turn.first_below == math.inf:
         lines.append(f"{begin}, whatever {box} costs.")
     elif turn.first_below is None:
-        lines.append(f"The search would not begin with {f.name(root)} even if {box} were free.")
+        lines.append(f"The search would not begin with {name} even if {box} were free.")
     else:
         lines.append(f"{begin} as long as {box} costs less than {say(turn.first_below)}.")
     return clean("\n".join(lines))
@@ -233,11 +224,8 @@ def _turn(solution: Solution, options: Options, turn: BreakEven) -> str:
 
 def _evaluated(found: Evaluation) -> dict[str, Any]:
     c = found.columns()
-    boxes = [
-        {"name": name, "opened": opened, "chosen": found.chosen[v].tolist(), "spend": spend}
-        for v, (name, opened, spend) in enumerate(
-            zip(c["box"], c["opened"], c["spend"], strict=True)
-        )
-    ]
+    chosen = [found.chosen[v].tolist() for v in range(len(found.forest))]
+    rows = zip(c["box"], c["opened"], chosen, c["spend"], strict=True)
+    boxes = [dict(zip(("name", "opened", "chosen", "spend"), row, strict=True)) for row in rows]
     head = {k: getattr(found, k) for k in ("value", "reward", "spend", "openings", "outside")}
     return {**head, "boxes": boxes}

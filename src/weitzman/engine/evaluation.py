@@ -11,16 +11,15 @@ these probabilities bounds that of the opening.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
-from .._kernels import reach, structure
-from .._kernels.blocks import TOP, distribution, new_heap
+from .._kernels import blocks, reach, structure
 from .._kernels.jit import compiles_always, large_work
-from .._kernels.structure import schedule
 from ..chains.following import Following
 from ..forest.model import Forest
 from ..forest.pools import runs
@@ -28,15 +27,8 @@ from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
 from .plan import Pass, Plan, check_threads, in_trees
-from .prizes import openings_left, ranks_by_tree
-from .small import (
-    Columns,
-    LogFollowed,
-    dense_size,
-    follow_densely,
-    log_tied_copies,
-    rank,
-)
+from .prizes import PrizeLimits, TreeValues, places_left, tied_copies
+from .small import Followed, dense_size, follow_densely, rank
 from .solution import Solution, as_policy, mean_costs, mean_durations
 from .solver import solve
 from .weights import Weights, takes_several
@@ -91,11 +83,11 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     limit = _DENSE_RISK if risky else 0.0 if compiles_always() else _DENSE
     if dense_size(policy) <= limit:
         columns = rank(policy)
-        truly = _linear(follow_densely(policy, plain, columns), columns)
+        truly = follow_densely(policy, plain, columns)
         if not weighed:
             return _summary(f, truly, truly)
-        worth = follow_densely(policy, weights, columns)
-        return _summary(f, truly, truly if risky else _linear(worth, columns), worth)
+        worth = follow_densely(policy, weights, columns, logs=risky)
+        return _summary(f, truly, truly, worth) if risky else _summary(f, truly, worth)
     with large_work():
         return _evaluate_compiled(policy, plain, weights, optimal, threads)
 
@@ -114,9 +106,10 @@ def _evaluate_compiled(
     if not risky:
         return _summary(f, truly, worth_too)
     with np.errstate(divide="ignore"):
-        logs = LogFollowed(
-            np.log(worth_too.opened), np.log(worth_too.chosen), np.log(worth_too.none)
-        )
+        logs = worth_too._replace(
+            opened=np.log(worth_too.opened), chosen=np.log(worth_too.chosen),
+            none=float(np.log(worth_too.none)),
+        )  # fmt: skip
     found = _summary(f, truly, truly, logs)
     utility = -np.exp((weights.best - f.sign * found.value) / weights.tolerance)
     return replace(found, error=weights.gap(utility, weights.rounding()))
@@ -136,140 +129,74 @@ def _opens_more(policy: Policy, threads: int | None) -> bool:
     return bool((own > best + _NEAR).any())
 
 
-class _Followed(NamedTuple):
-    """Openings after each state of the parent, choices of each state, and of the outside option."""
-
-    opened: FloatArray
-    opened_at: IntArray
-    chosen: FloatArray
-    chosen_at: IntArray
-    none: float
-
-
-def _linear(found: LogFollowed, columns: Columns) -> _Followed:
-    return _Followed(
-        np.exp(found.opened), columns.opened_at, np.exp(found.chosen), columns.chosen_at,
-        float(np.exp(found.none)),
-    )  # fmt: skip
-
-
-def follow(policy: Policy, weights: Weights, threads: int | None) -> _Followed:
+def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     if not compiles_always() and dense_size(policy) <= _DENSE:
-        columns = rank(policy)
-        return _linear(follow_densely(policy, weights, columns), columns)
-    own = f.rewards.shape[f.reward, 1]
+        return follow_densely(policy, weights, rank(policy))
     given = f.laws.shape[f.law, 0]
-    opened_at, chosen_at = _starts(given), _starts(own)
     order, _, _ = structure.postorder(f.parent)
     first = policy.index[policy.index_at[policy.root]]
     useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
     none, tried = None, _FIRST_ROOTS
     while none is None:  # the best trees alone, until the next is practically never reached
         roots = policy.root[: min(tried, useful)]
-        beyond = float(first[tried]) if tried < useful else None
         boxes = np.sort(in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
-        ranks = _ranks(policy, opened_at, chosen_at, boxes, beyond)
+        columns = rank(policy, boxes)
+        opened_at, chosen_at, above_all = *columns[:2], len(columns.values) + 1.0
+        indices, rewards, outside = (_below_all(x) for x in columns[2:5])
         keys = np.arange(len(f))
-        lines = _lines(weights, ranks, opened_at, chosen_at, boxes)
+        lines = {
+            v: Following(
+                weights.laws[int(weights.law[v])], rewards[chosen_at[v] : chosen_at[v + 1]],
+                indices[opened_at[v] : opened_at[v + 1]], float(outside), f.name(v),
+                weights.missing(v),
+            )
+            for v in boxes[f.endless[boxes]].tolist()
+        }  # fmt: skip
         if len(weights.defect):  # what is missing from a row lies above all ranks
-            weights = replace(weights, top=ranks.above_all)
+            weights = replace(weights, top=above_all)
         plan = Plan.lay_out(
-            weights, keys, keys, ranks.rewards, chosen_at, ranks.outside,
+            weights, keys, keys, rewards, chosen_at, float(outside),
             {v: line.capped() for v, line in lines.items()}.__getitem__, (roots, boxes),
         )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
         member[plan.class_of[boxes]] = boxes
         shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
         take = shift + np.arange(plan.sigma_at[-1])
-        ways = _Retrace(plan, ranks.indices[take], ranks, lines)
-        if takes_several(f):
-            trees = ranks_by_tree(plan, roots, ranks.indices, opened_at, ranks.rewards, chosen_at)
-            none = ways.several_prizes(trees, threads)
-        else:
-            none = ways.one_part() if len(plan.part_op) == 1 else ways.several_parts(threads)
+        limit = None
+        if tried < useful:
+            limit = float(np.count_nonzero(columns.values <= first[tried])) + 0.5
+        ways = _Retrace(plan, indices[take], rewards, limit, lines)
+        whose = None
+        if takes_several(f):  # trees of the plan by box, and their ranks
+            tree, ends = np.zeros(len(f), np.int64), np.flatnonzero(f.parent[order] < 0)
+            place = np.zeros(plan.class_of.max() + 1, np.int64)
+            place[plan.top] = np.arange(len(plan.top))
+            tree[order] = np.repeat(place[plan.class_of[order[ends]]], np.diff(ends, prepend=-1))
+            both = (opened_at, indices), (chosen_at, rewards)
+            trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
+            whose = np.concatenate(trees), np.concatenate(own)
+        none = ways.run(whose, threads)
         tried *= 8
     back = np.zeros(opened_at[-1])
     back[take] = ways.found.opened
-    return _Followed(back, opened_at, ways.found.chosen, chosen_at, none)
+    return Followed(back, opened_at, ways.found.chosen, chosen_at, none)
 
 
-def _starts(sizes: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-class _Ranks(NamedTuple):
-    """Places in one total order: of indices and rewards, and of what bounds them."""
-
-    indices: FloatArray
-    rewards: FloatArray
-    outside: float
-    beyond: float | None  # all that is not above the next root's index lies below this
-    above_all: float
-
-
-def _ranks(
-    policy: Policy, index_at: IntArray, reward_at: IntArray, boxes: IntArray, beyond: float | None
-) -> _Ranks:
-    """Places of the indices and rewards of some boxes in one total order.
-
-    From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
-    with the lowest box number last; the outside option above all. Other boxes get minus infinity.
-    """
-    f = policy.forest
-    at_index, index = _gather(policy.index, policy.index_at, index_at, boxes)
-    at_reward, rewards = _gather(policy.rewards, f.rewards.start[f.reward], reward_at, boxes)
-    values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
-    by = np.argsort(values)  # and then the ties: much faster than a stable sort
-    place = values[by]
-    tied = np.zeros(len(by), bool)
-    tied[1:] = place[1:] == place[:-1]
-    tied[:-1] |= tied[1:]
-    by[tied] = by[tied][np.lexsort((by[tied], place[tied]))]
-    rank = np.empty(len(values))
-    rank[by] = np.arange(len(values))
-    i, r = np.full(index_at[-1], -np.inf), np.full(reward_at[-1], -np.inf)
-    i[at_index] = np.where(index > -np.inf, rank[: len(index)][::-1], -np.inf)
-    r[at_reward] = np.where(rewards > -np.inf, rank[len(index) : -1][::-1], -np.inf)
-    outside = float(rank[-1]) if np.isfinite(policy.outside) else -np.inf
-    limit = None if beyond is None else float(np.count_nonzero(values <= beyond)) - 0.5
-    return _Ranks(i, r, outside, limit, float(len(values)))
-
-
-def _gather(
-    data: FloatArray, source: IntArray, target: IntArray, boxes: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Where the entries of some boxes go, and the entries themselves."""
-    sizes = np.diff(target)[boxes]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return (
-        np.repeat(target[boxes], sizes) + within,
-        np.asarray(data[np.repeat(source[boxes], sizes) + within]),
-    )
-
-
-def _lines(
-    w: Weights, ranks: _Ranks, index_at: IntArray, reward_at: IntArray, boxes: IntArray
-) -> dict[int, Following]:
-    """The endless lines among some boxes, followed by their ranks."""
-    f = w.forest
-    return {
-        v: Following(
-            w.laws[int(w.law[v])], ranks.rewards[reward_at[v] : reward_at[v + 1]],
-            ranks.indices[index_at[v] : index_at[v + 1]], ranks.outside, f.name(v), w.missing(v),
-        )
-        for v in boxes[f.endless[boxes]].tolist()
-    }  # fmt: skip
+def _below_all(ranks: IntArray | int) -> FloatArray:
+    """Ranks of which 0 is minus infinity."""
+    return np.where(np.asarray(ranks) > 0, ranks, -np.inf)
 
 
 class _Retrace:
     """The two ways through a plan: forward for the values, back for what competes with them."""
 
     def __init__(
-        self, plan: Plan, sigma: FloatArray, ranks: _Ranks, lines: dict[int, Following]
-    ) -> None:
-        self.plan, self.lines, self.beyond = plan, lines, ranks.beyond
+        self, plan: Plan, sigma: FloatArray, rewards: FloatArray, beyond: float | None,
+        lines: dict[int, Following],
+    ) -> None:  # fmt: skip
+        self.plan, self.lines, self.beyond = plan, lines, beyond
         self.copies = box_count(plan.forest)
         eps = _EPS * max(plan.span, 1.0) / self.copies
         # masses may be negative
@@ -286,13 +213,13 @@ class _Retrace:
         self.line_at = {int(plan.op_of[plan.class_of[v]]): v for v in lines}
         self.route = reach.Route(
             ops=ops, powers=powers, laws=frozen(plan.weights.laws.data),
-            law_at=frozen(plan.weights.laws.start), ranks=ranks.rewards, rank_at=plan.reward_at,
+            law_at=frozen(plan.weights.laws.start), ranks=rewards, rank_at=plan.reward_at,
             levels=plan.levels, level_at=plan.level_at, clear=step.clear, sigma=sigma,
             sigma_at=step.sigma_of, loc=step.loc, asks=reach.count_ranks(ops, plan.reward_at),
             least=_LEAST / self.copies, stop=step.stop,
         )  # fmt: skip
         self.found = reach.Found(
-            np.zeros(len(sigma)), np.zeros(len(ranks.rewards)), np.zeros(len(ops), np.int64),
+            np.zeros(len(sigma)), np.zeros(len(rewards)), np.zeros(len(ops), np.int64),
             np.zeros(len(ops), np.int64),
         )  # fmt: skip
 
@@ -303,13 +230,13 @@ class _Retrace:
         found = self.found
         # blocks of the sizes in which they will be freed: powers of two
         room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
-        heap, state = new_heap(1024 + sum(room.values()))
+        heap, state = blocks.new_heap(1024 + sum(room.values()))
         for op, (x, rows) in start.items():
-            at = int(state[TOP])
+            at = int(state[blocks.TOP])
             _steps(heap, at, len(x), 1)[1][:] = rows
             heap[at + 8 * len(x) : at + 9 * len(x)] = x
             found.seen[op], found.seen_n[op] = at, len(x)
-            state[TOP] += room[op]
+            state[blocks.TOP] += room[op]
         operands = reach.Operands(values, shared)
         out: FloatArray = reach.retrace(order, self.route, found, operands, heap, state)
         check(self.step.stop)
@@ -323,95 +250,108 @@ class _Retrace:
                 found.chosen[there] = best * self.step.clear[there]
         return out
 
+    def run(self, ranks: tuple[IntArray, FloatArray] | None, threads: int | None) -> float | None:
+        """Both ways, part by part; the expected number of places that nothing fills.
+
+        ``ranks`` are trees and their ranks, for several prizes. None if what lies beyond the plan
+        may still be reached.
+        """
+        plan, step = self.plan, self.step
+        parts, uses = len(plan.part_op), step.refs.copy()
+        kept: list[FloatArray | None] = [None] * parts
+
+        def order(p: int) -> IntArray:
+            return step.order(p, None if ranks is None else plan.root_ops(p))
+
+        def forward(p: int) -> FloatArray | blocks.Distributions:
+            heap = step.work(order(p), _NOTHING)
+            if heap.nbytes * parts <= _KEEP or parts == 1:
+                kept[p] = heap
+            if ranks is not None:
+                return blocks.distributions(heap, step.loc[plan.root_ops(p)])
+            return heap if parts == 1 else step.block(int(plan.part_op[p]), heap)
+
+        found: list[Any] = step.parts(forward, threads)
+        top = self.one_prize(found) if ranks is None else self.several_prizes(found, *ranks)
+        if top is None:
+            return None
+        none, start = top
+
+        def backward(p: int) -> None:
+            ops = plan.part_op[p : p + 1] if ranks is None else plan.root_ops(p)
+            own = {op: start[op] for op in ops.tolist() if len(start[op][0])}
+            if not own:  # never reached
+                return
+            todo, heap = order(p), kept[p]
+            if heap is None:
+                step.refs[todo] = uses[todo]
+                heap = step.work(todo, _NOTHING)
+            kept[p] = None
+            self.back(todo, heap, _NOTHING, own)
+
+        step.parts(backward, threads)
+        return none
+
+    def several_prizes(
+        self, found: list[blocks.Distributions], tree: IntArray, rank: FloatArray
+    ) -> tuple[float, dict[int, _Steps]] | None:
+        """Nothing is joined: each tree starts with the chance that a prize is left for it."""
+        plan = self.plan
+        places = PrizeLimits.of(plan.forest, plan.top_copies, plan.top_group)
+        bars = [plan.outside, -np.inf if self.beyond is None else self.beyond]
+        left, (none, more) = places_left(TreeValues.of(found), places, tree, rank, bars)
+        if self.beyond is not None and more > NEVER / self.copies:
+            return None
+        ends = np.searchsorted(left.tree, np.arange(len(plan.top) + 1))
+        start = {
+            op: (left.point[a:b], left.tail[a:b, None].copy())
+            for op, (a, b) in zip(plan.op_of[plan.top].tolist(), pairwise(ends), strict=True)
+        }
+        return none if np.isfinite(plan.outside) else 0.0, start
+
+    def one_prize(self, found: list[FloatArray]) -> tuple[float, dict[int, _Steps]] | None:
+        """Through what joins the parts, there and back."""
+        plan, step, parts = self.plan, self.step, self.plan.part_op
+        at, values = step.loc[parts].copy(), found[0]
+        if len(parts) > 1:
+            values = step.final(found)
+        if (top := self.at_the_roots(values)) is None:
+            return None
+        none, steps = top
+        if len(parts) == 1:
+            return none, {plan.last: steps}
+        order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
+        heap = self.back(order, values, np.concatenate(found), {plan.last: steps})
+        seen = zip(parts.tolist(), self.found.seen[parts], self.found.seen_n[parts], strict=True)
+        towards = {op: _steps(heap, int(place), int(n), 1) for op, place, n in seen}
+        step.loc[parts] = at
+        return none, towards
+
     def at_the_roots(self, values: FloatArray) -> tuple[float, _Steps] | None:
         """Probability that nothing beats the outside option, and the G of the root operation.
 
         None if what lies beyond the plan may still be reached.
         """
-        plan, copies = self.plan, self.plan.last_power
-        grid, tails, _ = distribution(values, int(self.step.loc[plan.last]), 1, 0)
+        plan, m = self.plan, self.plan.last_power
+        _, grid, tails, _ = blocks.distributions(values, self.step.loc[[plan.last]])
         with np.errstate(divide="ignore"):  # P(at most x), from the tail just above each point
             log_below = np.log1p(-np.minimum(np.append(tails, 0.0), 1.0))
         if self.beyond is not None:
-            left = np.exp(copies * log_below[np.searchsorted(grid, self.beyond + 0.25)])
+            left = np.exp(m * log_below[np.searchsorted(grid, self.beyond + 0.25)])
             if left > NEVER / self.copies:
                 return None
         finite = np.isfinite(plan.outside)
         x = np.array([plan.outside if finite else -1.0])
         after = log_below[np.searchsorted(grid, x + 0.25)]
-        none = float(np.exp(copies * after[0])) if finite else 0.0
-        if copies == 1.0:
+        none = float(np.exp(m * after[0])) if finite else 0.0
+        if m == 1.0:
             return none, (x, np.ones((1, 1)))
         # at a breakpoint the copies before must be below; half a rank above, all may be there
         own = np.concatenate([grid, grid + 0.5])
         x = np.unique(np.append(x, own[own > x[0]]))
         before, at = (log_below[np.searchsorted(grid, x + d)] for d in (-0.25, 0.25))
-        return none, (x, np.exp(log_tied_copies(before, at, copies))[:, None])
-
-    def one_part(self) -> float | None:
-        """A plan that is not split; the probability of the outside option, or None."""
-        order = self.step.order(0)
-        values = self.step.work(order, _NOTHING)
-        if (top := self.at_the_roots(values)) is None:
-            return None
-        self.back(order, values, _NOTHING, {int(order[-1]): top[1]})
-        return top[0]
-
-    def several_parts(self, threads: int | None) -> float | None:
-        """Forward part by part, back through what joins them, then back part by part."""
-        plan, step, found = self.plan, self.step, self.found
-        parts, uses = len(plan.part_op), step.refs.copy()
-        kept: list[FloatArray | None] = [None] * parts
-
-        def forward(p: int) -> FloatArray:
-            heap = step.part(p, _NOTHING)
-            if heap.nbytes * parts <= _KEEP:
-                kept[p] = heap
-            return step.block(int(plan.part_op[p]), heap)
-
-        blocks = step.parts(forward, threads)
-        at = step.loc[plan.part_op].copy()
-        values = step.final(blocks)
-        if (top := self.at_the_roots(values)) is None:
-            return None
-        order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
-        heap = self.back(order, values, np.concatenate(blocks), {int(order[-1]): top[1]})
-        towards = [
-            _steps(heap, int(found.seen[op]), int(found.seen_n[op]), 1) for op in plan.part_op
-        ]
-        step.loc[plan.part_op] = at
-
-        def backward(p: int) -> None:
-            if len(towards[p][0]) == 0:  # never reached
-                return
-            order, values = step.order(p), kept[p]
-            if values is None:
-                step.refs[order] = uses[order]
-                values = step.work(order, _NOTHING)
-            kept[p] = None
-            self.back(order, values, _NOTHING, {int(order[-1]): towards[p]})
-
-        step.parts(backward, threads)
-        return top[0]
-
-    def several_prizes(self, trees: dict[int, FloatArray], threads: int | None) -> float | None:
-        """Nothing is joined: each tree starts with the chance that a prize is left for it."""
-        plan, step = self.plan, self.step
-        tops = [plan.root_ops(p) for p in range(len(plan.part_op))]
-        orders = [schedule(plan.ops, plan.owner, p, top) for p, top in enumerate(tops)]
-        for top in tops:
-            step.refs[top] += 1
-        heaps = step.parts(lambda p: step.work(orders[p], _NOTHING), threads)
-        left, more = openings_left(step, heaps, trees, self.beyond)
-        if more > NEVER / self.copies:
-            return None
-        step.parts(
-            lambda p: self.back(
-                orders[p], heaps[p], _NOTHING, {op: left[op] for op in tops[p].tolist()}
-            ),
-            threads,
-        )
-        return plan.forest.prizes - float(self.found.chosen.sum())
+        power, factor = tied_copies(before, at, m)
+        return none, (x, (np.exp(power) * factor)[:, None])
 
 
 def _steps(heap: FloatArray, at: int, n: int, k: int) -> _Steps:
@@ -422,9 +362,12 @@ def _steps(heap: FloatArray, at: int, n: int, k: int) -> _Steps:
 
 
 def _summary(
-    f: Forest, truly: _Followed, counted: _Followed, risky: LogFollowed | None = None
+    f: Forest, truly: Followed, counted: Followed, risky: Followed | None = None
 ) -> Evaluation:
-    """The result from probabilities, plain and counted with discount factors or utilities."""
+    """The result from probabilities: plain, counted with discount factors, and with utilities.
+
+    Those with utilities (``risky``) are logarithms.
+    """
     per_state = np.repeat(
         f.rewards.start[f.reward] - truly.chosen_at[:-1], np.diff(truly.chosen_at)
     )

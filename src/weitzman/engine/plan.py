@@ -205,7 +205,7 @@ class Plan:
 
     def best(self, block: FloatArray) -> tuple[float, float, tuple[FloatArray, FloatArray]]:
         """E max(outside, best of the roots), its error, and the distribution itself."""
-        grid, tail, err = blocks.distribution(block, 0, 1, 0)
+        _, grid, tail, (err,) = blocks.distributions(block, np.zeros(1, np.int64))
         m = len(grid)
         if self.last_power != 1.0:
             with np.errstate(divide="ignore"):
@@ -216,7 +216,9 @@ class Plan:
         over = grid > self.outside
         if not over.any():
             return self.outside, 0.0, (grid, tail)
-        start = self.outside if np.isfinite(self.outside) else grid[0]
+        # what is had for certain: beginning at far lower points would cost digits
+        certain = grid[max(int((tail == 1.0).sum()) - 1, 0)]
+        start = max(self.outside, certain) if np.isfinite(self.outside) else certain
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
         if np.isfinite(self.outside):  # opening nothing earns this much for sure
@@ -297,16 +299,21 @@ class Pass:
         self.loc[together] = -1 - self.loc[together]
         return heap
 
-    def order(self, part: int) -> IntArray:
-        """The operations that one part needs alone."""
+    def order(self, part: int, tops: IntArray | None = None) -> IntArray:
+        """The operations that one part needs alone: for its value, or for some of its own."""
         p = self.plan
-        return np.asarray(structure.schedule(p.ops, p.owner, part, p.part_op[part : part + 1]))
+        tops = p.part_op[part : part + 1] if tops is None else tops
+        return np.asarray(structure.schedule(p.ops, p.owner, part, tops))
 
     def part(self, part: int, common: FloatArray) -> FloatArray:
         """The heap that holds the value of a part."""
         if self.plan.owner[self.plan.part_op[part]] == structure.SHARED:
             return common
         return self.work(self.order(part), common)
+
+    def trees(self, part: int, common: FloatArray) -> FloatArray:
+        """The heap that holds the values of the roots of a part, which are not joined."""
+        return self.work(self.order(part, self.plan.root_ops(part)), common)
 
     def parts(self, task: Callable[[int], T], threads: int | None) -> list[T]:
         """A task for every part, on all cores."""

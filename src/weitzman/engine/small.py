@@ -29,15 +29,17 @@ taken in blocks, from the lowest on.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, depths
 from .._common.law import Law
 from .._kernels.jit import compiles_always
 from ..forest.model import Forest
+from ..forest.pools import runs
 from .indices import Policy
+from .prizes import PrizeLimits, TreeValues, best_several, places_left, tied_copies
 from .weights import Weights, endless_value, groups_of, mean_cost, takes_several
 
 # Steps of work up to which a problem is solved here: about half a second.
@@ -46,7 +48,6 @@ _PER_BOX = 5_000  # what calling NumPy takes, in steps
 _MOST = 700.0  # exponents that a 64-bit float holds
 _BLOCK = 1_000_000  # entries of one array at a time
 _NEAR = 0.7  # of a logarithm: so near to 1, it comes from the tail
-_MOST_COPIES = 64  # of a tree, with several prizes
 
 
 class Recursion(NamedTuple):
@@ -73,7 +74,7 @@ def work_of(f: Forest) -> float:
     points = own + above  # at most so many breakpoints: rewards and indices at and below a box
     steps = float(n * _PER_BOX)
     up = np.append(f.parent, -1)
-    for boxes in reversed(_levels(f)):
+    for boxes in reversed(levels_of(f)):
         into = up[boxes]
         np.add.at(points, into[into >= 0], points[boxes[into >= 0]])
     kids = np.bincount(f.parent + 1, minlength=n + 1)
@@ -81,15 +82,11 @@ def work_of(f: Forest) -> float:
     return steps + float(kids[0] * points[f.roots].sum())
 
 
-def _levels(f: Forest) -> list[IntArray]:
+def levels_of(f: Forest) -> list[IntArray]:
     """The boxes at each depth."""
-    levels, depth = [f.roots], np.zeros(len(f), np.int64)
-    depth[f.parent >= 0] = 1
-    up = f.parent
-    while (up >= 0).any():
-        up = np.where(up >= 0, f.parent[up], -1)
-        depth += up >= 0
-    return [np.flatnonzero(depth == d) for d in range(int(depth.max()) + 1)] if len(f) else levels
+    depth = depths(f.parent)
+    by = np.argsort(depth, kind="stable")
+    return np.split(by, np.flatnonzero(np.diff(depth[by])) + 1)
 
 
 def recursion(f: Forest) -> Recursion:
@@ -100,7 +97,7 @@ def recursion(f: Forest) -> Recursion:
     law, index = list[Law](), list[FloatArray]()
     parent, count, endless = f.parent.tolist(), f.count.tolist(), f.endless.tolist()
     marks = list(zip(w.law.tolist(), f.reward.tolist(), f.cost.tolist(), endless, strict=True))
-    for boxes in reversed(_levels(f)):
+    for boxes in reversed(levels_of(f)):
         for v in boxes.tolist():
             key = marks[v], tuple(sorted(kids[v]))
             if key not in known:
@@ -129,11 +126,19 @@ def value_of(f: Forest, found: Recursion) -> float:
     """The value in hand before anything is opened, to be maximized."""
     x0 = f.sign * f.outside
     if takes_several(f):
-        return _several(f, found, x0)
+        laws = [found.law[c] for c in found.class_of[f.roots].tolist()]
+        point, tail = np.hstack([(law.points, law.tails[0]) for law in laws])
+        tree = np.repeat(np.arange(len(laws)), [len(law.points) for law in laws])
+        values = TreeValues(tree, point, np.minimum(tail, 1.0), np.zeros(len(laws)))
+        return best_several(values, _places(f), x0)[0]
     law = best_of_roots(f, found)
     if f.risk_tolerance is not None:
         return certain(law, x0, f.risk_tolerance)
     return float(law.with_fallback(x0)[0])
+
+
+def _places(f: Forest) -> PrizeLimits:
+    return PrizeLimits.of(f, f.count[f.roots], groups_of(f).of[f.roots])
 
 
 def _box(f: Forest, w: Weights, v: int, children: list[Law]) -> tuple[Law, FloatArray]:
@@ -219,74 +224,16 @@ def certain(law: Law, x0: float, tau: float) -> float:
     return float(best - tau * np.log1p((f * dz)[::-1].sum()))
 
 
-def _several(f: Forest, found: Recursion, x0: float) -> float:
-    """Several prizes, at most one from each tree: see :mod:`.prizes`."""
-    k, (of, quota) = f.prizes, groups_of(f)
-    laws = [found.law[c] for c in found.class_of[f.roots].tolist()]
-    x = np.unique(np.concatenate([law.points for law in laws]))
-    x = x[x > x0]
-    if not len(x):
-        return k * x0
-    counts = [sure_count(0, int(q), len(x)) for q in quota]  # P(N_g = j) for j < q, at each point
-    for law, m, g in zip(laws, f.count[f.roots].tolist(), of[f.roots].tolist(), strict=True):
-        if q := len(counts[g]):
-            counts[g] = convolved(counts[g], binomials(law.tail(x)[0], m, q), q)
-    missing = (np.arange(k, 0, -1)[:, None] * filled_places(counts, k, len(x))).sum(axis=0)
-    return float(k * x0 + ((k - missing) * np.diff(x, prepend=x0))[::-1].sum())
-
-
-def sure_count(j: int, most: int, width: int) -> FloatArray:
-    """The law of a count that is j for sure, as far as it is below ``most``."""
-    out = np.zeros((most, width))
-    out[j:][:1] = 1.0
-    return out
-
-
-def binomials(tail: FloatArray, m: float, most: int) -> FloatArray:
-    """P(exactly j of m copies are there) for j < most, a row each."""
-    t = np.minimum(tail, 1.0)
-    with np.errstate(divide="ignore"):
-        return binomials_of_logs(np.log1p(-t), np.log(t), m, most)
-
-
-def binomials_of_logs(stay: FloatArray, come: FloatArray, m: float, most: int) -> FloatArray:
-    """The same from the logarithms of the chances to be missing and to be there."""
-    out, ways = np.zeros((most, len(stay))), 0.0
-    for j in range(int(min(m, most - 1)) + 1):
-        ways += np.log((m - j + 1) / j) if j else 0.0
-        out[j] = np.exp(ways + (j * come if j else 0.0) + ((m - j) * stay if m > j else 0.0))
-    return out
-
-
-def filled_places(counts: list[FloatArray], most: int, width: int) -> FloatArray:
-    """The law of the places that groups fill together, as far as it is below ``most``.
-
-    ``counts`` are the laws of how many are there, each as far as it is below a quota: more than
-    the quota fill as many places as it has.
-    """
-    total = sure_count(0, most, width)
-    for count in counts:
-        full = np.maximum(1.0 - count.sum(axis=0, keepdims=True), 0.0)
-        total = convolved(total, np.concatenate([count, full]), most)
-    return total
-
-
-def convolved(a: FloatArray, b: FloatArray, most: int) -> FloatArray:
-    """The law of the sum of two counts, as far as it is below ``most``."""
-    out = np.zeros((most, a.shape[1]))
-    for j, row in enumerate(b[:most]):
-        out[j : j + len(a)] += a[: most - j] * row
-    return out
-
-
 # -- following a policy ----------------------------------------------------------------------------
 
 
-class LogFollowed(NamedTuple):
-    """Logarithms of openings after each state of the parent, of choices, of the outside option."""
+class Followed(NamedTuple):
+    """Openings after each state of the parent, choices of each state, and of the outside option."""
 
     opened: FloatArray
+    opened_at: IntArray
     chosen: FloatArray
+    chosen_at: IntArray
     none: float
 
 
@@ -298,64 +245,65 @@ class Columns(NamedTuple):
     sigma: IntArray
     reward: IntArray
     outside: int
+    values: FloatArray  # that have been ranked
 
     @property
     def ranks(self) -> int:
         """How many places there are."""
         return int(max(self.sigma.max(), self.reward.max(), self.outside)) + 1
 
-    @property
-    def size(self) -> float:
-        """How much work there is."""
-        return float(self.ranks) * (len(self.sigma) + len(self.reward))
-
 
 def dense_size(policy: Policy) -> float:
     """An upper bound on the work, without any."""
     f = policy.forest
     rows = float(f.laws.shape[f.law, 0].sum() + f.rewards.shape[f.reward, 1].sum())
-    if f.endless.any() or (takes_several(f) and f.count[f.parent < 0].max() > _MOST_COPIES):
-        return np.inf
-    return rows * rows
+    return np.inf if f.endless.any() else rows * rows
 
 
-def rank(policy: Policy) -> Columns:
-    """All indices and rewards in one total order.
+def rank(policy: Policy, boxes: IntArray | None = None) -> Columns:
+    """Indices and rewards in one total order: of all boxes, or of some of them.
 
     From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
-    with the lowest box number last; the outside option above all.
+    with the lowest box number last; the outside option above all. Other boxes have rank 0.
     """
     f = policy.forest
-    rows, own = f.laws.shape[f.law, 0], f.rewards.shape[f.reward, 1]
-    opened_at, chosen_at = (np.append(0, np.cumsum(sizes)) for sizes in (rows, own))
-    index = policy.index[
-        np.arange(opened_at[-1]) + np.repeat(policy.index_at - opened_at[:-1], rows)
-    ]
-    start = f.rewards.start[f.reward]
-    rewards = policy.rewards[np.arange(chosen_at[-1]) + np.repeat(start - chosen_at[:-1], own)]
+    some = slice(None) if boxes is None else boxes
+    sizes = f.laws.shape[f.law, 0], f.rewards.shape[f.reward, 1]
+    starts = [np.append(0, np.cumsum(size)) for size in sizes]
+    data = (policy.index, policy.index_at), (policy.rewards, f.rewards.start[f.reward])
+    index, rewards = (
+        x[runs(at[some], size[some])] for (x, at), size in zip(data, sizes, strict=True)
+    )
     values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
-    place = np.empty(len(values), np.int64)
-    place[np.argsort(values, kind="stable")] = np.arange(1, len(values) + 1)
-    place[values == -np.inf] = 0
-    n = len(index)
-    return Columns(opened_at, chosen_at, place[:n][::-1], place[n:-1][::-1], int(place[-1]))
+    by = np.argsort(values)  # and then the ties: much faster than a stable sort
+    place, tied = values[by], np.zeros(len(by), bool)
+    tied[1:] = place[1:] == place[:-1]
+    tied[:-1] |= tied[1:]
+    by[tied] = by[tied][np.lexsort((by[tied], place[tied]))]
+    rank = np.empty(len(values), np.int64)
+    rank[by] = np.arange(1, len(values) + 1)
+    rank[values == -np.inf] = 0
+    sigma, reward = (np.zeros(at[-1], np.int64) for at in starts)
+    sigma[runs(starts[0][:-1][some], sizes[0][some])] = rank[: len(index)][::-1]
+    reward[runs(starts[1][:-1][some], sizes[1][some])] = rank[len(index) : -1][::-1]
+    return Columns(starts[0], starts[1], sigma, reward, int(rank[-1]), values)
 
 
-def follow_densely(policy: Policy, weights: Weights, columns: Columns) -> LogFollowed:
-    """Follow a policy, with the weights in place of probabilities."""
-    return _Following(policy, weights, columns).run()
+def follow_densely(
+    policy: Policy, weights: Weights, columns: Columns, *, logs: bool = False
+) -> Followed:
+    """Follow a policy, with the weights in place of probabilities; in the end, their logarithms."""
+    return _Following(policy, weights, columns, logs).run()
 
 
 class _Following:
-    def __init__(self, policy: Policy, weights: Weights, columns: Columns) -> None:
+    def __init__(self, policy: Policy, weights: Weights, columns: Columns, logs: bool) -> None:
         f = self.forest = policy.forest
-        self.columns = columns
-        depth, above = np.zeros(len(f), np.int64), f.parent
-        while (above >= 0).any():
-            depth += above >= 0
-            above = np.where(above >= 0, f.parent[above], -1)
-        self.order = np.argsort(depth, kind="stable").tolist()  # parents first
-        self.roots = np.flatnonzero(f.parent < 0).tolist()
+        self.columns, self.logs = columns, logs
+        # on the way back, products are sums of logarithms if those are asked for
+        self.nothing, self.times = -np.inf if logs else 0.0, np.add if logs else np.multiply
+        self.order = np.concatenate(levels_of(f)).tolist()  # parents first
+        self.roots = f.roots.tolist()
         self.children: list[list[int]] = [[] for _ in range(len(f))]
         for v in np.flatnonzero(f.parent >= 0).tolist():
             self.children[f.parent[v]].append(v)
@@ -364,26 +312,32 @@ class _Following:
             self.log_weight = [np.log(w) for w in self.weight]
         self.law = weights.law.tolist()
         self.defect = [weights.missing(v) for v in range(len(f))]
-        self.opened = np.full(columns.opened_at[-1], -np.inf)
-        self.chosen = np.full(columns.chosen_at[-1], -np.inf)
-        self.clear = np.zeros(columns.chosen_at[-1])  # of children as good as a reward
-        self.none = -np.inf
+        self.opened = np.full(columns.opened_at[-1], self.nothing)
+        self.chosen = np.full(columns.chosen_at[-1], self.nothing)
+        self.clear = np.zeros(columns.chosen_at[-1])  # log: of children as good as a reward
+        self.none = self.nothing
 
-    def run(self) -> LogFollowed:
+    def run(self) -> Followed:
         c = self.columns
         width = max(int(_BLOCK / (len(c.sigma) + len(c.reward))), 16)
+        if takes_several(self.forest):  # all ranks at once: places are counted from the top
+            width = c.ranks
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             for first in range(0, c.ranks, width):
                 # and the rank before, which tells ties of copies apart
                 x = np.arange(first - 1, min(first + width, c.ranks))
                 self._back(x, self._forward(x))
         if c.outside == 0:  # then something is always taken
-            self.none = -np.inf
-        return LogFollowed(self.opened, self.chosen, self.none)
+            self.none = self.nothing
+        return Followed(self.opened, c.opened_at, self.chosen, c.chosen_at, float(self.none))
 
     def _of(self, v: int) -> tuple[slice, slice]:
         c = self.columns
         return slice(c.opened_at[v], c.opened_at[v + 1]), slice(c.chosen_at[v], c.chosen_at[v + 1])
+
+    def _given(self, logs: FloatArray, factor: FloatArray | float = 1.0) -> Any:
+        """A product from the logarithm of one part, in the form in which this goes back."""
+        return logs + np.log(factor) if self.logs else np.exp(logs) * factor
 
     def _forward(self, x: IntArray) -> list[FloatArray]:
         """Logarithms of the distribution functions of all boxes, a row for each state above."""
@@ -406,17 +360,17 @@ class _Following:
 
     def _back(self, x: IntArray, f: list[FloatArray]) -> None:
         """Openings and choices whose ranks lie in the block."""
-        c, forest = self.columns, self.forest
-        count, here = forest.count, x[1:]
-        reached: dict[int, FloatArray] = {}  # logarithms of G, without the rank before
-        if takes_several(forest):
-            left, filled = _left(forest, [f[v][0] for v in self.roots])
+        c, here = self.columns, x[1:]
+        reached: dict[int, FloatArray] = {}  # G, without the rank before
+        if takes_several(self.forest):
+            left = self._places([f[v][0] for v in self.roots])
         else:
-            left = _others([f[v] for v in self.roots], count[self.roots])[:, 0]
-            filled = sum(count[v] * f[v][0, 1:] for v in self.roots)
-        start = np.where(here >= c.outside, left, -np.inf)
-        if here[0] <= c.outside <= here[-1]:
-            self.none = float(filled[c.outside - here[0]])
+            left = self._others(self.roots, f)[:, 0]
+            if here[0] <= c.outside <= here[-1]:
+                at = c.outside - here[0] + 1
+                count = self.forest.count
+                self.none = self._given(sum(count[v] * f[v][0, at] for v in self.roots))
+        start = np.where(here >= c.outside, left, self.nothing)
         for i, v in enumerate(self.roots):
             reached[v] = start[i : i + 1]
         for v in self.order:
@@ -427,13 +381,47 @@ class _Following:
             opened[at] = g[at, sigma[at] - here[0]]
             # once opened, everything below its index stays closed for good
             g = np.where(here < sigma[:, None], g, opened[:, None])
-            h = _mixed(self.log_weight[self.law[v]].T, None, None, g)
+            w = self.law[v]
+            h = _mixed(self.log_weight[w].T, None, None, g) if self.logs else self.weight[w].T @ g
             at = np.flatnonzero((reward >= max(here[0], 1)) & (reward <= here[-1]))
-            self.chosen[own][at] = h[at, reward[at] - here[0]] + self.clear[own][at]
-            h[reward[:, None] > here] = -np.inf
+            clear = self._given(self.clear[own][at])
+            self.chosen[own][at] = self.times(h[at, reward[at] - here[0]], clear)
+            h[reward[:, None] > here] = self.nothing
             if kids := self.children[v]:
-                for u, other in zip(kids, _others([f[u] for u in kids], count[kids]), strict=True):
-                    reached[u] = h + other
+                for u, other in zip(kids, self._others(kids, f), strict=True):
+                    reached[u] = self.times(h, other)
+
+    def _others(self, boxes: list[int], f: list[FloatArray]) -> FloatArray:
+        """For each of some boxes, P(all others, and all other copies, do not come before it)."""
+        count = self.forest.count[boxes].tolist()
+        all_copies = np.array([m * f[v][:, 1:] for m, v in zip(count, boxes, strict=True)])
+        others = np.zeros(all_copies.shape)
+        np.cumsum(all_copies[:-1], axis=0, out=others[1:])
+        others[:-1] += np.cumsum(all_copies[:0:-1], axis=0)[::-1]
+        ties = [
+            tied_copies(f[v][:, :-1], f[v][:, 1:], m) for m, v in zip(count, boxes, strict=True)
+        ]
+        power, factor = map(np.array, zip(*ties, strict=True))
+        return np.asarray(self._given(others + power, factor))
+
+    def _places(self, log_f: list[FloatArray]) -> FloatArray:
+        """For each tree, at its own ranks, the chance that a place is left for it."""
+        c, f = self.columns, self.forest
+        tree = np.empty(len(f), np.int64)
+        tree[f.roots] = np.arange(len(f.roots))
+        for v in self.order:
+            if f.parent[v] >= 0:
+                tree[v] = tree[f.parent[v]]
+        whose = np.concatenate([np.repeat(tree, np.diff(at)) for at in (c.opened_at, c.chosen_at)])
+        ranks = np.concatenate([c.sigma, c.reward])
+        whose, ranks = whose[ranks > c.outside], ranks[ranks > c.outside]
+        by = np.lexsort((ranks, whose))
+        tail = -np.expm1(np.array(log_f)[whose[by], ranks[by]])
+        values = TreeValues(whose[by], ranks[by].astype(float), tail, np.zeros(len(log_f)))
+        found, (self.none,) = places_left(values, _places(f), whose, ranks, [c.outside])
+        out = np.zeros((len(log_f), c.ranks))
+        out[found.tree, found.point.astype(np.int64)] = found.tail
+        return out
 
 
 def _mixed(
@@ -452,68 +440,3 @@ def _mixed(
         near = np.abs(out) < _NEAR
         out[near] = np.log1p(-tail[near])
     return out
-
-
-def _others(f: list[FloatArray], count: IntArray) -> FloatArray:
-    """For each of some boxes, log P(all others, and all other copies, do not come before it)."""
-    all_copies = np.array([m * row[:, 1:] for m, row in zip(count, f, strict=True)])
-    before, after = np.zeros(all_copies.shape), np.zeros(all_copies.shape)
-    np.cumsum(all_copies[:-1], axis=0, out=before[1:])
-    after[:-1] = np.cumsum(all_copies[:0:-1], axis=0)[::-1]
-    copies = [log_tied_copies(row[:, :-1], row[:, 1:], m) for m, row in zip(count, f, strict=True)]
-    return before + after + copies
-
-
-def log_tied_copies(before: FloatArray, at: FloatArray, m: float) -> FloatArray:
-    """log of the sum over j < m of F(x-)^j F(x)^(m-1-j): of ties the first copy wins.
-
-    ``before`` and ``at`` are the logarithms of F(x-) and F(x).
-    """
-    if m == 1:
-        return np.zeros(at.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        step = before - at
-        down = -np.abs(step)  # with weights, F may fall: then the sum is read from its other end
-        ratio = np.where(down == 0, np.log(m), np.log(np.expm1(m * down) / np.expm1(down)))
-        total = (m - 1) * (at + np.maximum(step, 0.0)) + ratio
-    return np.where(at == -np.inf, -np.inf, total)
-
-
-def _left(forest: Forest, f: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """For each tree, log of the sum over its copies of P(a place is left for it).
-
-    Also the logarithm of the expected number of places that nothing fills. A copy comes before
-    another of equal rank if its number is lower.
-    """
-    most, (of, quota) = forest.prizes, groups_of(forest)
-    count, group = forest.count[forest.roots].tolist(), of[forest.roots]
-    width = f[0].shape[-1] - 1
-    laws = [_counted(row[1:], m, int(quota[g])) for row, m, g in zip(f, count, group, strict=True)]
-    out, counts = np.empty((len(f), width)), [np.zeros((int(q), width)) for q in quota]
-    beside = {}  # of each tree: the count of all others of its group
-    for g, q in enumerate(quota.tolist()):
-        mine = np.flatnonzero(group == g).tolist()
-        before = after = sure_count(0, q, width)
-        for i in mine:
-            beside[i] = before
-            before = convolved(before, laws[i], q)
-        for i in reversed(mine):
-            beside[i] = convolved(beside[i], after, q)
-            after = convolved(after, laws[i], q)
-        counts[g] = after
-    for g, q in enumerate(quota.tolist()):
-        rest = filled_places([c for h, c in enumerate(counts) if h != g], most, width)
-        fewer = rest.cumsum(axis=0)[::-1][:q]  # P(the other groups leave more than j places)
-        for i in np.flatnonzero(group == g).tolist():
-            m, total = count[i], np.zeros(width)
-            for j in range(m):
-                own = convolved(_counted(f[i][:-1], j, q), _counted(f[i][1:], m - 1 - j, q), q)
-                total += (convolved(beside[i], own, q) * fewer).sum(axis=0)
-            out[i] = np.log(total)
-    missing = np.arange(most, 0, -1)[:, None] * filled_places(counts, most, width)
-    return out, np.log(missing.sum(axis=0))
-
-
-def _counted(log_f: FloatArray, m: int, most: int) -> FloatArray:
-    """P(exactly j of m copies lie above), for j < most, a row each."""
-    return binomials_of_logs(log_f, np.log(-np.expm1(log_f)), m, most)

@@ -18,7 +18,7 @@ Durability: each change is one transaction with ``synchronous=EXTRA``: when a ca
 and the folder are on the disk (fsync). The rollback journal (``journal_mode=DELETE``) takes some
 milliseconds per event, more than a write-ahead log would; in return the file is complete by itself
 between calls: it can be copied or moved alone, and can lie on a network drive with working locks.
-After a crash, a file with ``-journal`` at the end may lie beside it and belongs to it; a hidden file
+After a crash, a file ending in ``-journal`` may lie beside it and belongs to it; a hidden file
 that ends in ``.tmp`` can be deleted.
 """
 

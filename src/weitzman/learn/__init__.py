@@ -14,19 +14,6 @@ from .resemblance import FitOptions, ResemblanceModel, fit
 from .run_model import RunModel, Shown
 
 __all__ = [
-    "Bootstrap",
-    "Curves",
-    "Diagnosis",
-    "FirstRuns",
-    "FitOptions",
-    "ResemblanceModel",
-    "RunModel",
-    "Shown",
-    "bootstrap",
-    "diagnose",
-    "fit",
-    "from_nothing",
-    "load",
-    "sample",
-    "save",
-]
+    "Bootstrap", "Curves", "Diagnosis", "FirstRuns", "FitOptions", "ResemblanceModel", "RunModel",
+    "Shown", "bootstrap", "diagnose", "fit", "from_nothing", "load", "sample", "save",
+]  # fmt: skip

@@ -40,25 +40,13 @@ _JUDGES = 100  # at most so many
 
 
 class SegmentLaw(NamedTuple):
-    """What the next segment may bring to some runs.
+    """What the next segment may bring to m runs."""
 
-    Attributes
-    ----------
-    row : (m, n) array of float
-        How much each run of the stage counts.
-    cost : (m,) array of float
-        The mean cost of the segment.
-    group, place : (m,) arrays of int
-        The number of the settings in the log, and of the run in the stage; -1 for none.
-    best : (m,) array of float
-        The best score so far; 0 before the start.
-    """
-
-    row: FloatArray
-    cost: FloatArray
-    group: IntArray
-    place: IntArray
-    best: FloatArray
+    row: FloatArray  # (m, n): how much each run of the stage counts
+    cost: FloatArray  # the mean cost of the segment
+    group: IntArray  # the number of the settings in the log, -1 for none
+    place: IntArray  # the number of the run in the stage, -1 for none
+    best: FloatArray  # the best score so far; 0 before the start
 
     def of(self, some: IntArray | BoolArray) -> SegmentLaw:
         """The law of some of the runs."""
@@ -94,14 +82,10 @@ class Peers(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """By which runs of a stage a number of each run is expected.
+    """By which runs of a stage a number of each run is expected."""
 
-    ``other`` has weights for runs with other settings that it resembles, and ``same`` is 1 for each
-    other run with the same settings.
-    """
-
-    other: FloatArray
-    same: FloatArray
+    other: FloatArray  # weights for runs with other settings that it resembles
+    same: FloatArray  # 1 for each other run with the same settings
 
     @classmethod
     def of(cls, law: SegmentLaw, alike: BoolArray) -> Forecast:
@@ -118,38 +102,22 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The capped values of the runs of a stage as errors around their centers.
-
-    Attributes
-    ----------
-    center : Center
-    peers : Peers
-    price, floor : float
-        What a point is worth; lower best scores so far are raised to the floor, which is a score.
-    plain : (n, m) array
-        The values without the lean, m equally likely ones for each run.
-    middle, own : (n,) arrays
-        The mean of each, raised to the median; and what is expected of it by the other runs, NaN
-        where no other run has the same settings.
-    """
+    """The capped values of the n runs of a stage as errors around their centers."""
 
     center: Center
     peers: Peers
     price: float
-    floor: float
-    plain: FloatArray
-    middle: FloatArray
-    own: FloatArray
+    floor: float  # lower best scores so far are raised to this score
+    plain: FloatArray  # (n, m): the values without the lean, m equally likely ones for each run
+    middle: FloatArray  # the mean of each, raised to the median
+    own: FloatArray  # what the other runs say about it, NaN where none has the same settings
 
     @classmethod
     def of(
         cls, center: Center, peers: Peers, price: float, value: FloatArray, law: SegmentLaw,
         *, forecast: Forecast | None = None,
     ) -> Frame:  # fmt: skip
-        """From the values (n, m) of the runs of a stage and their own law.
-
-        Who tries several centers may give the forecast that follows from the law too.
-        """
+        """From the values (n, m) of the runs and their own law, from which the forecast follows."""
         floor = float(np.median(law.best))
         lean = center.lean * price * np.maximum(law.best, floor)
         middle = upper_half(value.mean(axis=1)) - lean
@@ -231,29 +199,15 @@ def shared_errors(value: FloatArray, row: FloatArray, came: FloatArray) -> Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CappedRuns:
-    """What logged runs were worth from each segment on to a searcher who follows indices.
+    """What logged runs were worth from each segment on to a searcher who follows indices."""
 
-    Attributes
-    ----------
-    value : list of (n, m) arrays
-        For each stage the capped values of its runs, m equally likely ones each.
-    frame : list of Frame
-        The same values around centers.
-    most : float
-        No run can be worth more.
-    """
-
-    value: list[FloatArray]
-    frame: list[Frame]
-    most: float
+    value: list[FloatArray]  # by stage the capped values of its runs, several equally likely each
+    frame: list[Frame]  # the same values around centers
+    most: float  # no run can be worth more
 
     @classmethod
     def of(
-        cls,
-        runs: ResemblingRuns,
-        price: float,
-        ceiling: float = np.inf,
-        chosen: Sequence[Center | None] = (),
+        cls, runs: ResemblingRuns, price: float, ceiling: float, chosen: Sequence[Center | None]
     ) -> CappedRuns:
         """Backward from the last segment to the first; no score is above the ceiling.
 
@@ -300,12 +254,7 @@ class CappedRuns:
             cost, bar = law.cost[which], self.most - center
             for j in np.flatnonzero(value.max(axis=1) > bar.min()):
                 cost += row[:, j] * np.maximum(value[j] - bar[:, None], 0.0).mean(axis=1)
-            flat = value.ravel()
-            up = np.argsort(flat, kind="stable")
-            up = up[flat[up] > -np.inf]
-            share = row[:, up // value.shape[1]] / value.shape[1]
-            tails = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
-            out[which] = center + Law(flat[up], tails).root(cost)
+            out[which] = center + Law(*_tails(value, row)).root(cost)
         return np.minimum(out, self.most)
 
     def tails(self, r: int, law: SegmentLaw, index: FloatArray, worth: FloatArray) -> FloatArray:
@@ -316,12 +265,20 @@ class CappedRuns:
         return np.where(worth < index[:, None], out, 0.0)
 
 
+def _tails(value: FloatArray, row: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The values above -inf in order, and the chance that each row reaches each of them."""
+    # a run whose values are all the same counts once, which halves the work on most logs
+    several = (value != value[:, :1]).any(axis=1)
+    kept = value > -np.inf
+    kept[~several, 1:] = False
+    up = np.argsort(value[kept], kind="stable")
+    share = (row / np.where(several, value.shape[1], 1))[:, np.nonzero(kept)[0][up]]
+    return value[kept][up], np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
+
+
 def _exceeding(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArray:
     """The chance that the values of each row exceed each of its bars: (rows, bars)."""
-    flat = value.ravel()
-    up = np.argsort(flat, kind="stable")
-    share = row[:, up // value.shape[1]] / value.shape[1]
-    above = np.zeros((len(row), len(flat) + 1))
-    above[:, :-1] = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
-    place = np.searchsorted(flat[up], bar.ravel(), "right").reshape(bar.shape)
+    known, tails = _tails(value, row)
+    above = np.column_stack([tails, np.zeros(len(row))])
+    place = np.searchsorted(known, bar.ravel(), "right").reshape(bar.shape)
     return np.take_along_axis(above, place, axis=1)

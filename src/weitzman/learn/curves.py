@@ -25,24 +25,15 @@ from .._common.numbers import counted, such
 from .._common.optional import need
 from ..errors import InvalidArgument
 from ..forest.rules import like
-from .features import Config, flat
-from .log_readers import (
-    LoggedRun,
-    as_table,
-    file_runs,
-    huggingface_runs,
-    mlflow_runs,
-    optuna_runs,
-    ray_runs,
-    studies_of,
-    tensorboard_runs,
-    wandb_runs,
-)
+from . import log_readers
+from .log_readers import LoggedRun
 from .log_tables import (
     OWN,
     Blank,
+    Config,
     LogColumns,
     columns_of,
+    flat,
     kept_rows,
     settings_of,
     step_costs,
@@ -68,18 +59,15 @@ class Curves:
 
     Parameters
     ----------
-    runs : tuple of str
-        A name for each run, unique within its task.
+    runs, task, kind : tuples of str
+        A name for each run, unique within its task; its task and kind, "" where there is none.
     start : (n + 1,) array of int
         The rows of run r are ``start[r]`` to ``start[r + 1]``, by ascending step.
     step, score, cost : arrays with one entry per row
         When the row was seen; what was seen, NaN where the run diverged; and what it cost to see
         it, counted from the row before.
-    task, kind : tuples of str
-        The task and kind of each run; "" where there is none.
     ended : (n,) array of bool
-        Whether the run came to its own end with its last row. If False, the run was cut off there,
-        and nobody knows what would have followed.
+        Whether the run came to its own end with its last row, and was not cut off there.
     minimize : bool
         Lower scores are better.
     settings : tuple of mappings
@@ -106,34 +94,27 @@ class Curves:
 
     @classmethod
     def read(
-        cls,
-        source: Any,
-        *,
-        run: str | Sequence[str] = "run",
-        step: str = "step",
-        score: str = "score",
-        cost: str | None = "cost",
-        task: str | Sequence[str] | None = "task",
-        kind: str | Sequence[str] | None = None,
-        ended: str | bool | None = None,
-        minimize: bool | None = None,
-        settings: Any = None,
-        cumulative: bool | None = None,
+        cls, source: Any, *, run: str | Sequence[str] = "run", step: str = "step",
+        score: str = "score", cost: str | None = "cost", task: str | Sequence[str] | None = "task",
+        kind: str | Sequence[str] | None = None, ended: str | bool | None = None,
+        minimize: bool | None = None, settings: Any = None, cumulative: bool | None = None,
         blank: Blank | None = None,
-    ) -> Curves:
+    ) -> Curves:  # fmt: skip
         """Read curves from a table with one row for each step of each run.
 
         Parameters
         ----------
         source : path, pandas.DataFrame, list of rows, or mapping from names to columns
             Files: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.jsonl``; they need pandas.
-        run : str or several
-            The columns that name a run within its task.
+        run, task : str or several
+            The columns that name a run within its task. A task of None takes all runs as one task.
         step, score, cost : str
             The columns with whole numbers, scores and costs. A cost of None counts 1 for every
-            row.
-        task, kind : str or several, optional
-            Columns that are constant within a run. A task of None takes all runs as one task.
+            row. If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first
+            one is taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``,
+            ``seconds`` or ``dataset``.
+        kind : str or several, optional
+            Columns that are constant within a run.
         ended : str, bool or None
             Whether the last row of a run is its own end: a column that says so in its last row,
             or one answer for all runs. With None, a run that got as far as any run of its task has
@@ -142,10 +123,9 @@ class Curves:
             Lower scores are better. By default if the name of the score says so, as ``val_loss``
             does.
         settings : list of str, path, pandas.DataFrame, or mapping from names to columns
-            What runs were started with: columns of the log, or a table of its own with one row for
-            each run. The table is joined by the columns that name a run and its task, or by those
-            of these columns that the table has. Settings are numbers, texts, or blanks where a
-            setting does not apply.
+            What runs were started with: columns of the log, or a table with one row for each run,
+            joined by the columns that name a run and its task, or those of them that it has.
+            Settings are numbers, texts, or blanks where a setting does not apply.
         cumulative : bool, optional
             Costs are counted from the start of the run, not from the row before; or they are times
             of day, and then the first row of a run costs as much as its rows usually do. By default
@@ -154,12 +134,6 @@ class Curves:
             What a blank score (or NaN) means: the run diverged, or it was not evaluated in that
             step, whose cost then belongs to the next score. The default is "skipped" if a score
             follows a blank in most runs with blanks, and "diverged" otherwise.
-
-        Notes
-        -----
-        If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first one is
-        taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``, ``seconds``
-        or ``dataset``.
 
         Examples
         --------
@@ -190,9 +164,8 @@ class Curves:
             number.setdefault(key, len(number))
             for key in zip(tasks, table.words(run), strict=True)
         ])  # fmt: skip
-        order = np.lexsort((when, of_row))
-        ends = np.concatenate([[0], np.cumsum(np.bincount(of_row))])
-        first, last = order[ends[:-1]], order[ends[1:] - 1]
+        order, ends = np.lexsort((when, of_row)), np.cumsum(np.bincount(of_row))
+        first, last = order[ends - np.bincount(of_row)], order[ends - 1]
         ordered, seen = of_row[order], table.numbers(score, blank=True)[order]
         if np.isnan(seen).all():
             raise InvalidArgument(
@@ -218,8 +191,8 @@ class Curves:
             settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
         )
 
-    # -- logs of other libraries. All take ``ended``, ``minimize`` and ``blank`` of :meth:`read`;
-    # settings come with the runs where they were logged. Costs are seconds where times were logged.
+    # -- logs of other libraries. Settings come with the runs where they were logged. Costs are
+    # seconds where times were logged.
 
     @classmethod
     def from_optuna(cls, studies: Any, **options: Any) -> Curves:
@@ -235,60 +208,36 @@ class Curves:
         studies : optuna.Study, several, or str
             A text is the URL of a storage, such as ``sqlite:///study.db``: all of its studies.
         **options
-            ``minimize`` is what the study says; ``ended`` and ``blank`` as in :meth:`Curves.read`.
+            ``ended``, ``minimize`` (by default what the study or the name of the metric says) and
+            ``blank`` as in :meth:`Curves.read`, here and in the methods that follow.
         """
-        studies = studies_of(studies)
+        studies = log_readers.studies_of(studies)
         options = {"minimize": studies[0].direction.name == "MINIMIZE"} | options
-        return cls._of(optuna_runs(studies), "", "cost", options)
+        return cls._of(log_readers.optuna_runs(studies), "", "cost", options)
 
     @classmethod
     def from_ray(
-        cls,
-        source: Any,
-        metric: str,
-        *,
-        step: str = "training_iteration",
-        cost: str = "time_this_iter_s",
-        **options: Any,
-    ) -> Curves:
+        cls, source: Any, metric: str, *, step: str = "training_iteration",
+        cost: str = "time_this_iter_s", **options: Any,
+    ) -> Curves:  # fmt: skip
         """The trials of a Ray Tune experiment.
 
-        Parameters
-        ----------
-        source : ResultGrid, or path
-            What ``Tuner.fit`` returns, or the folder of the experiment, which is read without Ray.
-        metric, step, cost : str
-            Names in the results. Names of nested results are joined by slashes.
-        **options
-            As in :meth:`Curves.read`.
+        ``source`` is what ``Tuner.fit`` returns, or the folder of the experiment, which is read
+        without Ray. Names of nested results are joined by slashes.
         """
-        return cls._of(ray_runs(source, metric, step, cost), metric, "cost", options)
+        return cls._of(log_readers.ray_runs(source, metric, step, cost), metric, "cost", options)
 
     @classmethod
     def from_mlflow(
-        cls,
-        experiments: Any,
-        metric: str,
-        *,
-        tracking_uri: str | None = None,
-        online: bool = False,
-        **options: Any,
-    ) -> Curves:
+        cls, experiments: Any, metric: str, *, tracking_uri: str | None = None,
+        online: bool = False, **options: Any,
+    ) -> Curves:  # fmt: skip
         """The runs of MLflow experiments. With several experiments, each is a task of its own.
 
-        Parameters
-        ----------
-        experiments : str or several
-            Names of experiments, or their ids.
-        metric : str
-        tracking_uri : str, optional
-            By default the tracking URI that MLflow is set to.
-        online : bool
-            Must be said of a tracking server, which is reached over the network.
-        **options
-            As in :meth:`Curves.read`.
+        Experiments are given by name or id; ``tracking_uri`` is by default the one that MLflow is
+        set to. A tracking server, which is reached over the network, needs ``online=True``.
         """
-        runs = mlflow_runs(experiments, metric, tracking_uri, online)
+        runs = log_readers.mlflow_runs(experiments, metric, tracking_uri, online)
         return cls._of(runs, metric, "elapsed", options)
 
     @classmethod
@@ -307,10 +256,8 @@ class Curves:
         metric : str
         online : bool
             Whether a name that is no file or folder is a project to be read over the network.
-        **options
-            As in :meth:`Curves.read`.
         """
-        return cls._of(wandb_runs(source, metric, online), metric, "elapsed", options)
+        return cls._of(log_readers.wandb_runs(source, metric, online), metric, "elapsed", options)
 
     @classmethod
     def from_tensorboard(
@@ -318,52 +265,31 @@ class Curves:
     ) -> Curves:
         """Scalars of TensorBoard: every folder with event files is a run.
 
-        Parameters
-        ----------
-        folder : path or several
-            Searched with its subfolders.
-        tag : str
-        cost : "time" or "steps"
-            What a row costs: the seconds since the row before, or the steps. Times with a pause in
-            them, or all written at once, give a warning.
-        **options
-            As in :meth:`Curves.read`.
+        One folder or several are searched with their subfolders. A row costs the seconds since the
+        row before, or with ``cost="steps"`` the steps. Times with a pause in them, or all written
+        at once, give a warning.
         """
-        return cls._of(tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
+        return cls._of(log_readers.tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
 
     @classmethod
     def from_huggingface(cls, source: Any, metric: str, **options: Any) -> Curves:
         """Runs of Hugging Face's ``Trainer``: the ``trainer_state.json`` of the last checkpoint.
 
-        Rows without the metric are left out; a row costs the steps since the row before.
-
-        Parameters
-        ----------
-        source : path or several
-            Files, or folders that hold them; the checkpoints of a folder are one run.
-        metric : str
-            A name such as ``eval_loss``.
-        **options
-            As in :meth:`Curves.read`.
+        Rows without the metric are left out; a row costs the steps since the row before. ``source``
+        is a file, a folder or several; the checkpoints of a folder are one run. ``metric`` is a
+        name such as ``eval_loss``.
         """
-        return cls._of(huggingface_runs(source, metric), metric, "elapsed", options)
+        return cls._of(log_readers.huggingface_runs(source, metric), metric, "elapsed", options)
 
     @classmethod
     def from_keras(cls, source: Any, metric: str, **options: Any) -> Curves:
         """Files of Keras' ``CSVLogger``: every file is a run, every epoch costs 1.
 
-        Steps count the epochs that are done, from 1.
-
-        Parameters
-        ----------
-        source : path or several
-            Files, or folders that hold ``.csv`` files or files called ``training.log``.
-        metric : str
-            A name such as ``val_accuracy``.
-        **options
-            As in :meth:`Curves.read`.
+        Steps count the epochs that are done, from 1. ``source`` is a file, a folder with ``.csv``
+        files or files called ``training.log``, or several; ``metric`` is a name such as
+        ``val_accuracy``.
         """
-        return cls._of(file_runs("keras", source, metric, "epoch"), metric, "cost", options)
+        return cls._of(log_readers.keras_runs(source, metric), metric, "cost", options)
 
     @classmethod
     def from_lightning(
@@ -372,19 +298,10 @@ class Curves:
         """Logs of Lightning's ``CSVLogger``: every ``metrics.csv`` is a run.
 
         Rows without the metric are left out; a row costs the steps since the row before. Settings
-        come from ``hparams.yaml`` beside the file; reading it needs PyYAML.
-
-        Parameters
-        ----------
-        source : path or several
-            Files, or folders that hold them.
-        metric : str
-        step : str
-            ``"step"`` or ``"epoch"``.
-        **options
-            As in :meth:`Curves.read`.
+        come from ``hparams.yaml`` beside the file; reading it needs PyYAML. ``source`` is a file, a
+        folder or several; ``step`` is ``"step"`` or ``"epoch"``.
         """
-        return cls._of(file_runs("lightning", source, metric, step), metric, "elapsed", options)
+        return cls._of(log_readers.lightning_runs(source, metric, step), metric, "elapsed", options)
 
     @classmethod
     def _of(
@@ -392,11 +309,37 @@ class Curves:
     ) -> Curves:
         """Curves of logged runs; ``cost`` is "elapsed" if costs count from the start of a run."""
         runs = list(logged)
-        table, names, settings = as_table(runs, metric, cost)
+        shown = [run for run in runs if len(run.steps)]
+        if not shown:
+            there = ", ".join(sorted({str(x) for run in runs for x in run.names})[:20])
+            raise InvalidArgument(
+                f"at least one run must show {repr(metric) if metric else 'a score'}, but none "
+                f"does.{f' There are {there}.' if there else ''}"
+            )
+        number = np.repeat(np.arange(len(shown)), [len(run.steps) for run in shown])
+        table: dict[str, Any] = {
+            "task": [shown[i].task for i in number],
+            "run": number,
+            "step": [x for run in shown for x in run.steps],
+            "score": [x for run in shown for x in run.scores],
+            cost: [x for run in shown for x in run.costs or [1.0] * len(run.steps)],
+            "ended": [shown[i].ended for i in number],
+        }
         known = all(run.ended is not None for run in runs)
         options = {"ended": "ended" if known else None, "minimize": is_loss(metric)} | options
-        curves = cls.read(table, cost=cost, task="task", **options)
-        return replace(curves, runs=names, settings=settings)
+        names: dict[tuple[str, str], None] = {}
+        for run in shown:
+            name, copy = run.name, 1
+            while (run.task, name) in names:
+                copy += 1
+                name = f"{run.name} ({copy})"
+            names[run.task, name] = None
+        settings = tuple(flat(run.settings) for run in shown)
+        return replace(
+            cls.read(table, cost=cost, task="task", **options),
+            runs=tuple(name for _, name in names),
+            settings=settings if any(settings) else (),
+        )
 
     def __len__(self) -> int:
         """The number of runs."""
@@ -421,15 +364,16 @@ class Curves:
 
     def of_task(self, task: str) -> Curves:
         """The runs of one task."""
-        return self._where(self.task, task, "task")
+        return self._where("task", task)
 
     def of_kind(self, kind: str) -> Curves:
         """The runs of one kind."""
-        return self._where(self.kind, kind, "kind")
+        return self._where("kind", kind)
 
-    def _where(self, labels: Sequence[str], wanted: str, what: str) -> Curves:
-        keep = np.flatnonzero([label == wanted for label in labels])
-        if not len(keep):
+    def _where(self, what: str, wanted: str) -> Curves:
+        labels = getattr(self, what)
+        keep = [i for i, label in enumerate(labels) if label == wanted]
+        if not keep:
             raise InvalidArgument(
                 f"no run belongs to a {what} {wanted!r}{like(wanted, labels) or '.'}"
             )
@@ -450,18 +394,12 @@ class Curves:
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         rows = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
-        return Curves(
-            runs=tuple(self.runs[i] for i in which),
-            start=start,
-            step=self.step[rows],
-            score=self.score[rows],
-            cost=self.cost[rows],
-            task=tuple(self.task[i] for i in which),
-            kind=tuple(self.kind[i] for i in which),
-            ended=self.ended[which],
-            minimize=self.minimize,
-            settings=tuple(self.settings[i] for i in which) if self.settings else (),
-        )
+        own: dict[str, Any] = {
+            name: getattr(self, name)[rows] for name in ("step", "score", "cost")
+        }
+        for name in ("runs", "task", "kind", *(["settings"] if self.settings else [])):
+            own[name] = tuple(getattr(self, name)[i] for i in which)
+        return replace(self, start=start, ended=self.ended[which], **own)
 
     @classmethod
     def concat(cls, logs: Iterable[Curves]) -> Curves:
@@ -488,17 +426,15 @@ class Curves:
         before = np.cumsum([0, *(len(log.step) for log in every)]).tolist()
         starts = [log.start[1:] + rows for log, rows in zip(every, before, strict=False)]
         known = any(log.settings for log in every)
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(log, name) for log in every]) for name in _DTYPES
+        }
+        for name in ("runs", "task", "kind"):
+            columns[name] = tuple(x for log in every for x in getattr(log, name))
         stacked = cls(
-            runs=tuple(name for log in every for name in log.runs),
-            start=np.concatenate([[0], *starts]),
-            step=np.concatenate([log.step for log in every]),
-            score=np.concatenate([log.score for log in every]),
-            cost=np.concatenate([log.cost for log in every]),
-            task=tuple(task for log in every for task in log.task),
-            kind=tuple(kind for log in every for kind in log.kind),
-            ended=np.concatenate([log.ended for log in every]),
             minimize=every[0].minimize,
             settings=tuple(x for log in every for x in log.settings or ({},) * len(log) if known),
+            **columns | {"start": np.concatenate([[0], *starts])},
         )
         kept = _distinct(stacked)
         return replace(stacked.select(list(kept.values())), runs=tuple(name for _, name in kept))
@@ -536,10 +472,7 @@ class Curves:
 
 
 def _constant(
-    table: LogColumns,
-    column: str | Sequence[str] | None,
-    of_row: IntArray,
-    keys: Sequence[tuple[str, str]],
+    table: LogColumns, column: Any, of_row: IntArray, keys: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
     """The kind of each run, which must be the same in all of its rows."""
     if column is None:
@@ -555,11 +488,7 @@ def _constant(
 
 
 def _ended(
-    table: LogColumns,
-    ended: str | bool | None,
-    last: IntArray,
-    step: IntArray,
-    tasks: Sequence[str],
+    table: LogColumns, ended: Any, last: IntArray, step: IntArray, tasks: Sequence[str]
 ) -> BoolArray:
     if isinstance(ended, str):
         flags = table.numbers(ended)[last]
@@ -661,11 +590,6 @@ def sample() -> Curves:
     rows = list(csv.reader(gzip.decompress(packed).decode().splitlines()))
     table = dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
     return Curves.read(
-        table,
-        run=["learner", "replicate"],
-        score="accuracy",
-        cost="seconds",
-        task="task",
-        kind="learner",
-        ended=True,
-    )
+        table, run=["learner", "replicate"], score="accuracy", cost="seconds", task="task",
+        kind="learner", ended=True,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +19,8 @@ from ..errors import InvalidArgument
 from ..policy.frontier import Offers
 from .capped_runs import shared_errors
 from .curves import Curves
-from .features import CURVE, Encoder, features, is_category
-from .ladder import Ladder, climb_all, usual_cost
-from .noise import noise_of
+from .ladder import CURVE, Ladder, ScoreNoise, climb_all, features, is_category, usual_cost
+from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
 from .resembling_runs import Trees, levels_of
 
@@ -43,13 +43,12 @@ class Diagnosis:
         "nothing", its "best so far", its "curve", its best score so far and its "settings", or
         "both".
     coverage : (m,) array of float
-        The share of runs whose last score lies in the interval that should hold 90 % of them, if
-        everything is known.
+        The share of last scores in the interval that should hold 90 %, if everything is known.
     runs : (m,) array of float
         The number of runs that the law of a logged run rests on, where it is smallest.
     noise : float
         The standard deviation of a score about the mean of re-evaluations, in points of score; NaN
-        if the curves are too short to tell. See :mod:`weitzman.learn.noise`.
+        if the curves are too short to tell.
     predicted, realized : arrays of float
         The payoff of searching one half of the log with a model of the other half, as the model
         predicts it and as it came out, in units of cost.
@@ -89,14 +88,8 @@ def diagnose(
 ) -> Diagnosis:
     """Test a model on the log that it was learned from, always on runs that were left out.
 
-    Parameters
-    ----------
-    model : ResemblanceModel
-    curves : Curves
-        The log.
-    splits : int
-        How often the log is halved to compare what the model predicts with what it earns.
-    seed : int
+    ``curves`` is the log. It is halved ``splits`` times to compare what the model predicts with
+    what it earns.
 
     Examples
     --------
@@ -112,7 +105,9 @@ def diagnose(
         )
     if curves.minimize != model.minimize:
         raise InvalidArgument("the model and the curves must both maximize or both minimize.")
-    noise = noise_of(curves)
+    noise = np.nan
+    with suppress(InvalidArgument):
+        noise = ScoreNoise.of(curves).noise
     if model.noise is not None:  # the prize is a re-evaluation, here as in the search
         curves = model.noise.without(curves)
     every = climb_all(curves, model.rungs, model.encoder)
@@ -168,12 +163,10 @@ def knowledge(
 ) -> tuple[dict[str, float], float]:
     """Errors of forecasts made before segment r, by what is known, and the coverage of the last.
 
-    An error is the mean continuous ranked probability score, in points of score; every run is
-    forecast by trees that it did not help to grow. The coverage is the share of runs whose last
-    score lies in the interval of 90 %, if everything is known.
+    Every run is forecast by trees that it did not help to grow; see :class:`Diagnosis`.
     """
     runs = ladder.select(np.flatnonzero(ladder.gone & (ladder.seen > r)))
-    final = runs.best[np.arange(len(runs)), runs.seen - 1]
+    final = runs.final
     level = levels_of(runs, usual_cost(runs))
     known, category = features(runs, r, level), is_category(encoder, r)
     curve = np.arange(known.shape[1]) < (CURVE if r else 0)
@@ -201,12 +194,7 @@ def knowledge(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
-    """Models that fit the log about as well.
-
-    Attributes
-    ----------
-    models : tuple of ResemblanceModel
-    """
+    """Models that fit the log about as well."""
 
     models: tuple[ResemblanceModel, ...]
 
@@ -224,16 +212,9 @@ class Bootstrap:
     ) -> dict[int | str, float]:
         """The share of the draws that make each move: a run by number, "new" or "stop".
 
-        Parameters
-        ----------
-        best : float or None
-            The best score so far, None if there is none.
-        runs : sequence of (steps, scores) or (steps, scores, costs)
-            The runs under way.
-
-        Notes
-        -----
-        A move with a share near 1 is settled by the data. The draws vary the log, not the options.
+        ``best`` is the best score so far, None if there is none; ``runs`` under way are (steps,
+        scores) or (steps, scores, costs). A move with a share near 1 is settled by the data. The
+        draws vary the log, not the options.
         """
         shares: dict[int | str, float] = {}
         for model in self.models:
@@ -246,20 +227,13 @@ class Bootstrap:
 
 
 def bootstrap(
-    model: ResemblanceModel,
-    n: int = 50,
-    *,
-    seed: int | np.random.Generator = 0,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> Bootstrap:
+    model: ResemblanceModel, n: int = 50, *, seed: int | np.random.Generator = 0,
+    executor: Executor | None = None, progress: Progress | None = None,
+) -> Bootstrap:  # fmt: skip
     """How well the log determines a model: the Bayesian bootstrap, with random weights on its runs.
 
     Parameters
     ----------
-    model : ResemblanceModel
-    n : int
-    seed : int or numpy.random.Generator
     executor : optional
         Workers to share the draws, as for :func:`~weitzman.solve`. The draws do not depend on it.
     progress : callable, optional

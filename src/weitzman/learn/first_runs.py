@@ -37,10 +37,9 @@ from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .curves import Curves
-from .features import NO_SETTINGS, Config, Encoder
-from .resemblance import as_curves, ceiling_of, check_price, price_of
+from .log_tables import NO_SETTINGS, Config, Encoder
 from .resembling_runs import Trees
-from .run_model import RunModel, Shown
+from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, price_of
 
 RATE = 3.0  # times as much a run has paid at each level; of the runs there this many times fewer
 STARTS = 16  # runs that are started first

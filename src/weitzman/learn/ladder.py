@@ -1,4 +1,8 @@
-"""Curves as seen from a few rungs: the steps at which to decide whether to continue."""
+"""Curves as seen from a few rungs: the steps at which to decide whether to continue.
+
+What is known about a run at a rung is a row of numbers for trees to split by: its curve so far, and
+its settings.
+"""
 
 from __future__ import annotations
 
@@ -10,56 +14,54 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import BoolArray, FloatArray, IntArray
+from .._common.numbers import counted
+from ..errors import InvalidArgument
 from .curves import Curves
-from .features import NO_SETTINGS, Encoder
+from .log_tables import NO_SETTINGS, Encoder
 
+CURVE = 8  # features of a curve
 _EXCESS = np.array([0.35, 1.0, 2.2])  # imagined runs, in mean excesses above the best,
 _CHANCE = np.array([0.5, 0.35, 0.15])  # and their shares: an exponential tail in three points
 _LEAST_LEVEL = -6.0  # log of the least relative cost: cheaper runs are as cheap as that
 _FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
 _NEWS = 1.5  # a ratio of costs that differs from the one in the last warning by this is news
-_FEWEST = 3  # runs whose first scores are compared
+_FIRST = 3  # runs whose first scores are compared
 _AWAY = 3.0  # scores this many widths of the log's scores away are in other units
+_PAIRS = 20  # pairs of successive changes that say something about noise
+_NORMAL = 1.4826  # the standard deviation of a normal law over its median distance to the median
+_BESIDE = 2  # steps before and after one that help to say how much runs differ in their changes
+_FAR = 4.0  # changes further out, in standard deviations, are not noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ladder:
-    """What was seen of each run between one rung and the next.
+    """What was seen of n runs between one of R rungs and the next."""
 
-    Attributes
-    ----------
-    rungs : (R,) array of int
-        Segment r of a run goes from the rung before (or the start) to step ``rungs[r]``.
-    best : (n, R) array of float
-        The best score up to the end of the segment, turned so that higher is better.
-    last, mean : (n, R) arrays of float
-        The last score of the segment and the mean of its scores, turned in the same way; NaN where
-        there is no score.
-    cost : (n, R) array of float
-        What the segment cost.
-    config : (n, D) array of float
-        The settings of the run, as numbers; see :class:`~weitzman.learn.features.Encoder`.
-    seen : (n,) array of int
-        How many segments were seen to their end. What follows is padding in ``best`` and ``cost``.
-    gone : (n,) array of bool
-        Whether nothing can follow: the run ended or diverged. If False, the run was cut off.
-    weight : (n,) array of float
-        How much a run counts; 1 for a run that was seen.
-    """
-
-    rungs: IntArray
+    rungs: IntArray  # segment r of a run goes from the rung before (or the start) to rungs[r]
+    # (n, R) arrays: the best score up to the end of the segment, turned so that higher is better;
+    # its last score and the mean of its scores, turned too, NaN where there is none; and its cost
     best: FloatArray
     last: FloatArray
     mean: FloatArray
     cost: FloatArray
-    config: FloatArray
-    seen: IntArray
-    gone: BoolArray
-    weight: FloatArray
+    config: FloatArray  # (n, D): the settings of each run as numbers, by an Encoder
+    seen: IntArray  # segments that were seen to their end; later entries of best and cost are void
+    gone: BoolArray  # whether nothing can follow: the run ended or diverged, and was not cut off
+    weight: FloatArray  # how much a run counts; 1 for a run that was seen
 
     def __len__(self) -> int:
         return len(self.seen)
+
+    @property
+    def final(self) -> FloatArray:
+        """The best score that each run has shown."""
+        return np.asarray(self.best[np.arange(len(self)), self.seen - 1])
+
+    @property
+    def within(self) -> BoolArray:
+        """Which segments of each run were seen to their end."""
+        return np.arange(self.cost.shape[1]) < self.seen[:, None]
 
     def select(self, runs: IntArray | BoolArray) -> Ladder:
         """Some of the runs."""
@@ -70,6 +72,29 @@ class Ladder:
         """These runs and others seen at the same rungs."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:])
         return Ladder(self.rungs, *map(np.concatenate, pairs))
+
+
+def features(ladder: Ladder, r: int, level: FloatArray) -> FloatArray:
+    """What is known about each run before segment r: its curve so far, then its settings.
+
+    ``level`` is the cost level of its segments. Before anything was seen (r is 0) there are only
+    settings.
+    """
+    if r == 0:
+        return ladder.config
+    best, last, mean = ladder.best[:, r - 1], ladder.last[:, r - 1], ladder.mean[:, r - 1]
+    nothing = np.full(len(best), np.nan)
+    before = [x[:, r - 2] if r > 1 else nothing for x in (ladder.best, ladder.last, ladder.mean)]
+    columns = [
+        best, last, mean, best - before[0], last - before[1], mean - before[2], best - last,
+        level[:, r - 1],
+    ]  # fmt: skip
+    return np.column_stack([*columns, ladder.config])
+
+
+def is_category(encoder: Encoder, r: int) -> BoolArray:
+    """Which columns of :func:`features` are categories."""
+    return np.concatenate([np.zeros(CURVE if r else 0, bool), encoder.is_category])
 
 
 def choose_rungs(curves: Curves, ratio: float) -> IntArray:
@@ -135,7 +160,7 @@ def climb_all(curves: Curves, rungs: IntArray, encoder: Encoder = NO_SETTINGS) -
 
 def usual_cost(ladder: Ladder) -> FloatArray:
     """The geometric mean cost of each segment among the runs that paid for it."""
-    paid = (np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]) & (ladder.cost > 0)
+    paid = ladder.within & (ladder.cost > 0)
     logs = np.log(np.where(paid, ladder.cost, 1.0))
     return np.asarray(np.exp(logs.sum(axis=0) / np.maximum(paid.sum(axis=0), 1)))
 
@@ -183,39 +208,40 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     ahead = (top + _EXCESS[:, None] * excess)[:, ::-1]
     scores = np.minimum(np.minimum.accumulate(ahead, axis=1)[:, ::-1], ceiling)
     # each lasts and costs as one of the best runs did, the furthest out as the very best
-    final = best[np.arange(len(best)), ladder.seen - 1]
-    like = np.argsort(final, kind="stable")[-len(_EXCESS) :]
+    like = np.argsort(ladder.final, kind="stable")[-len(_EXCESS) :]
     better = ladder.select(np.resize(like, len(_EXCESS)))
     rise = scores - better.best
     return replace(
-        better,
-        best=scores,
-        last=better.last + rise,
-        mean=better.mean + rise,
+        better, best=scores, last=better.last + rise, mean=better.mean + rise,
         weight=tail * _CHANCE,
-    )
+    )  # fmt: skip
 
 
 # -- runs of a search compared with the log: do they cost, and score, what the log says? -----------
 
 
 class CostRatio(NamedTuple):
-    """How the costs of a search compare with the costs in the log.
+    """How the costs of a search compare with the costs in the log."""
 
-    Attributes
-    ----------
-    ratio : float
-        The geometric mean of what runs cost over what the log says; 1 if the evidence is weak.
-    runs : int
-        How many runs were compared.
-    paid, expected : float
-        What these runs cost together, and what the log says about the same segments.
-    """
+    ratio: float  # the geometric mean of what runs cost over what the log says; 1 if unsure
+    runs: int  # how many were compared
+    paid: float  # what they cost together,
+    expected: float  # and what the log says about the same segments
 
-    ratio: float
-    runs: int
-    paid: float
-    expected: float
+    def warned(self, named: float) -> float:
+        """Warn that costs were scaled, unless the last warning named about the same ratio.
+
+        Returns the ratio named last.
+        """
+        ratio, runs, paid, expected = self
+        if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
+            return named
+        _warn(
+            f"the runs of this search cost {ratio:.3g} times what the log says (mean of "
+            f"{counted(runs, 'run')}: {paid:.4g} instead of {expected:.4g} for the same steps), so "
+            f"the costs of the log were scaled. Are costs and steps in the same units?"
+        )
+        return ratio
 
 
 def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> CostRatio:
@@ -247,24 +273,6 @@ def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) 
     return CostRatio(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
 
 
-def say_costs_differ(found: CostRatio, named: float) -> float:
-    """Warn that costs were scaled, unless the last warning named about the same ratio.
-
-    Returns the ratio named last.
-    """
-    ratio, runs, paid, expected = found
-    if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
-        return named
-    warnings.warn(
-        f"the runs of this search cost {ratio:.3g} times what the log says (mean of {runs} "
-        f"run{'s' * (runs > 1)}: {paid:.4g} instead of {expected:.4g} for the same steps), so the "
-        f"costs of the log were scaled. Are costs and steps in the same units?",
-        UserWarning,
-        stacklevel=4,
-    )
-    return ratio
-
-
 def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
     """Warn if the first scores of a search lie far from all that the log has shown there.
 
@@ -273,20 +281,160 @@ def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
     """
     first = new.best[new.seen > 0, 0]
     there = known.best[known.seen > 0, 0]
-    if len(first) < _FEWEST or not len(there):
+    if len(first) < _FIRST or not len(there):
         return
     low, high = float(there.min()), float(there.max())
-    ends = np.quantile(known.best[np.arange(len(known)), known.seen - 1], (0.05, 0.95))
-    room = _AWAY * max(high - low, float(ends[1]) - low)
-    if float(first.min()) <= high + room and float(first.max()) >= low - room:
+    room = _AWAY * (max(high, float(np.quantile(known.final, 0.95))) - low)
+    if first.min() <= high + room and first.max() >= low - room:
         return
     sign = -1.0 if minimize else 1.0
-    there_are = (float(first.min()), float(first.max())), (low, high)
-    found, logged = (sorted(sign * x for x in pair) for pair in there_are)
-    warnings.warn(
+    found, logged = (np.sort(sign * x[[x.argmin(), x.argmax()]]) for x in (first, there))
+    _warn(
         f"the first scores of this search, at step {new.rungs[0]}, go from {found[0]:.4g} to "
         f"{found[1]:.4g} ({len(first)} runs), but those of the log from {logged[0]:.4g} to "
-        f"{logged[1]:.4g}. Are both in the same unit?",
-        UserWarning,
-        stacklevel=4,
+        f"{logged[1]:.4g}. Are both in the same unit?"
     )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=5)
+
+
+# -- noise of scores -------------------------------------------------------------------------------
+
+
+class Belief(NamedTuple):
+    """What a run is thought to show on average when it is evaluated again, and the variance.
+
+    ``step`` is the step of the last score that the belief rests on.
+    """
+
+    mean: float
+    variance: float
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreNoise:
+    r"""How noisy scores are: what a re-evaluation of a run should show.
+
+    The best of many noisy scores is too high. Let :math:`y_t` be the score that a run showed at
+    step t and :math:`x_t` what re-evaluations would show on average:
+
+    .. math:: y_t = x_t + \sigma\,\varepsilon_t, \qquad x_t = x_{t-1} + \mu_t + q_t\,\eta_t,
+
+    with independent standard normal :math:`\varepsilon` and :math:`\eta`, and a first score that
+    differs between runs. The mean of :math:`x_t`, given all scores up to step t, follows by the
+    filter of Kalman (1960): it needs no later scores, so that logged runs and runs under way are
+    treated alike. The noise :math:`\sigma` shows in the log as changes that are reversed at the
+    next step: the covariance of two successive changes is :math:`-\sigma^2`. The later halves of
+    curves say how large it is.
+
+    Attributes
+    ----------
+    noise : float
+        The standard deviation of a score about the mean of re-evaluations.
+    first : Belief
+        The first scores of runs without noise: their mean, and the variance between runs.
+    step : (m,) array of int
+        The steps of the log after the first ones.
+    rise, drift : (m,) arrays of float
+        The usual change up to each step, and its standard deviation between runs.
+    """
+
+    noise: float
+    first: Belief
+    step: IntArray
+    rise: FloatArray
+    drift: FloatArray
+
+    @classmethod
+    def of(cls, curves: Curves, noise: float | None = None) -> ScoreNoise:
+        """Learned from a log; ``noise`` may be stated, if it is known from elsewhere."""
+        row = np.arange(1, len(curves.score))
+        change = np.diff(curves.score)
+        inside = (np.diff(curves.run_of_row) == 0) & np.isfinite(change)
+        row, change = row[inside], change[inside]
+        steps, place = np.unique(curves.step[row], return_inverse=True)
+        rise = _medians(change, place)
+        odd = change - rise[place]
+        wide = _NORMAL * _medians(np.abs(odd), place)  # a few runs far out do not change it
+        near = np.abs(odd) <= _FAR * wide[place]
+        if noise is None:
+            square = _noise(curves, row, odd, near)
+        elif isinstance(noise, bool) or not 0 <= noise < np.inf:
+            raise InvalidArgument(
+                f"the noise of scores must be a number, finite and at least 0, but it is {noise!r}."
+            )
+        else:
+            square = float(noise) ** 2
+        begun = curves.score[curves.start[:-1]]
+        begun = begun[np.isfinite(begun)]
+        mean = float(np.median(begun)) if len(begun) else 0.0
+        spread = _NORMAL * float(np.median(np.abs(begun - mean))) if len(begun) else 0.0
+        between = Belief(mean, max(spread**2 - square, 0.0))
+        drift = _drift(odd[near], place[near], len(steps), square)
+        return cls(math.sqrt(square), between, steps, rise, drift)
+
+    def updated(self, belief: Belief | None, step: int, score: float) -> Belief:
+        """The belief after one more score of a run; None before the first score."""
+        if belief is None:
+            mean, variance, _ = self.first
+        else:
+            mean, variance, before = belief
+            # all that changes at the logged steps since the last score: a run may skip some
+            first, end = np.searchsorted(self.step, (before, step), "right").tolist()
+            since = slice(min(first, len(self.step) - 1), end)  # beyond the log, as at its end
+            mean += float(self.rise[since].sum())
+            variance += float(np.square(self.drift[since]).sum())
+        total = variance + self.noise**2
+        share = variance / total if total > 0 else 1.0
+        return Belief(mean + share * (score - mean), (1.0 - share) * variance, step)
+
+    def without(self, curves: Curves) -> Curves:
+        """The curves with the mean of re-evaluations instead of each score."""
+        score = curves.score.copy()
+        for first, end in zip(curves.start[:-1].tolist(), curves.start[1:].tolist(), strict=True):
+            belief: Belief | None = None
+            for i in range(first, end):
+                if math.isfinite(score[i]):
+                    belief = self.updated(belief, int(curves.step[i]), float(score[i]))
+                    score[i] = belief.mean
+        return replace(curves, score=score)
+
+
+def _medians(x: FloatArray, place: IntArray) -> FloatArray:
+    """The median of the numbers of each step, by one sort: logs may have thousands of steps."""
+    count = np.bincount(place)
+    first, up = np.cumsum(count) - count, x[np.lexsort((x, place))]
+    return np.asarray((up[first + (count - 1) // 2] + up[first + count // 2]) / 2)
+
+
+def _drift(odd: FloatArray, place: IntArray, size: int, square: float) -> FloatArray:
+    """By step, how much runs differ in their changes beyond noise, as far as that is sure.
+
+    Steps that follow each other are taken together, and twice the error of the variance is taken
+    off: otherwise chance alone would look like change, and noise would be believed.
+    """
+    window = np.ones(min(2 * _BESIDE + 1, size))
+    total = np.convolve(np.bincount(place, np.square(odd), size), window, "same")
+    count = np.convolve(np.bincount(place, minlength=size), window, "same")
+    variance = total / np.maximum(count, 1.0)
+    sure = variance * (1.0 - 2.0 * np.sqrt(2.0 / np.maximum(count, 1.0))) - 2.0 * square
+    return np.asarray(np.sqrt(np.maximum(sure, 0.0)))
+
+
+def _noise(curves: Curves, row: IntArray, odd: FloatArray, near: BoolArray) -> float:
+    """The variance of noise: minus the covariance of successive changes in later halves."""
+    length = np.diff(curves.start)[curves.run_of_row[row]]
+    near = near & (2 * (row - curves.start[curves.run_of_row[row]]) >= length)
+    pair = np.flatnonzero((np.diff(row) == 1) & near[1:] & near[:-1])
+    same = curves.run_of_row[row[pair]] == curves.run_of_row[row[pair + 1]]
+    pair = pair[same]
+    if len(pair) < _PAIRS:
+        raise InvalidArgument(
+            f"the noise of scores is learned from curves of several steps, at least {_PAIRS} "
+            f"pairs of successive changes, but the log has {len(pair)}. State the noise as a "
+            f"number: its standard deviation in points of score."
+        )
+    return max(-float(np.mean(odd[pair] * odd[pair + 1])), 0.0)

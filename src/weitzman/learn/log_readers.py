@@ -1,4 +1,4 @@
-"""Logs of other libraries: each reader yields :class:`LoggedRun`, and :func:`as_table` joins them.
+"""Logs of other libraries: each reader yields :class:`LoggedRun`.
 
 Whatever a damaged log holds, the only errors are InvalidFile and InvalidArgument.
 """
@@ -9,17 +9,17 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.arrays import FloatArray
 from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile, WeitzmanError
-from .features import Config, flat
-from .log_tables import LogColumns, columns_of, json_lines, read_log
+from ..errors import InvalidArgument, InvalidFile
+from .log_tables import Config, LogColumns, columns_of, flat, json_lines, read_log, reading
 
 RUN = "weitzman:run"  # user attribute of a trial: its number in a search of this package
 COSTS = "weitzman:costs"  # of its steps, in their order
@@ -27,6 +27,7 @@ ENDED = "weitzman:ended"  # whether it came to its own end, unlike a winner that
 CONTINUES = "weitzman:continues"  # number of the trial whose place it takes, rows and all
 
 _MOST_SETTINGS = 10_000  # of a run, laid out: a few lines of YAML can stand for billions
+_DEEPEST = 100  # settings within settings
 _LONGEST, _LONGEST_STATE = 2**20, 2**28  # bytes of hparams.yaml and of trainer_state.json
 _PAGE = 1000  # runs asked for at once
 _STEP, _TIME = "_step", "_runtime"  # columns of Weights & Biases
@@ -37,31 +38,16 @@ Trial = Any
 
 
 class LoggedRun(NamedTuple):
-    """One run as a library has logged it.
-
-    Attributes
-    ----------
-    name : str
-    steps, scores : sequences of equal length
-        In the order of the log. A score of NaN means that nothing was seen in that step.
-    costs : sequence, or None
-        What each row cost, or the time since the run started; None if not known.
-    settings : mapping
-    task : str
-    ended : bool or None
-        Whether the run came to its own end; None if not known.
-    names : collection of str
-        What the log of the run has scores of, for messages.
-    """
+    """One run as a library has logged it."""
 
     name: str
-    steps: Sequence[int] = ()
-    scores: Sequence[float] = ()
-    costs: Sequence[float] | None = None
+    steps: Sequence[int] = ()  # in the order of the log
+    scores: Sequence[float] = ()  # NaN where nothing was seen
+    costs: Sequence[float] | None = None  # of each row, or the time since the run started
     settings: Config = {}  # noqa: RUF012  a tuple's default is never changed
     task: str = ""
-    ended: bool | None = None
-    names: Collection[str] = ()
+    ended: bool | None = None  # whether the run came to its own end, if that is known
+    names: Collection[str] = ()  # what the log of the run has scores of, for messages
 
     @classmethod
     def of(cls, name: str, rows: Iterable[tuple[float, Any, Any]], **more: Any) -> LoggedRun:
@@ -70,59 +56,13 @@ class LoggedRun(NamedTuple):
         A row without a step is left out. If all rows have the same step, they are counted from 1 in
         the order of time.
         """
-        known = [(float(time), a_number(x), a_number(y)) for time, x, y in rows]
-        known = [row for row in known if not math.isnan(row[1])]
-        if any(math.isinf(step) for _, step, _ in known):
-            raise InvalidFile("steps must be finite, but one is not.")
+        known = [(float(time), a_step(x), a_number(y)) for time, x, y in rows if not is_blank(x)]
         known.sort(key=lambda row: row[0])
         if len(known) > 1 and len({step for _, step, _ in known}) == 1:
             known = [(time, number, score) for number, (time, _, score) in enumerate(known, 1)]
-        last = {int(step): (score, time) for time, step, score in known}
+        last = {step: (score, time) for time, step, score in known}
         order = sorted(last)
         return cls(name, order, [last[x][0] for x in order], [last[x][1] for x in order], **more)
-
-
-def as_table(
-    runs: Iterable[LoggedRun], metric: str, cost: str
-) -> tuple[dict[str, Any], tuple[str, ...], tuple[dict[str, Any], ...]]:
-    """The columns of a log, and the names and settings of the runs that show something.
-
-    ``cost`` is the name of the column of costs, which says whether they are cumulative.
-    """
-    runs = list(runs)
-    shown = [run for run in runs if len(run.steps)]
-    if not shown:
-        there = ", ".join(sorted({str(x) for run in runs for x in run.names})[:20])
-        raise InvalidArgument(
-            f"at least one run must show {repr(metric) if metric else 'a score'}, but none does."
-            f"{f' There are {there}.' if there else ''}"
-        )
-    table: dict[str, list[Any]] = {x: [] for x in ("task", "run", "step", "score", cost, "ended")}
-    timed = any(run.costs is not None for run in shown)
-    taken: dict[tuple[str, str], None] = {}
-    for number, run in enumerate(shown):
-        odd = [x for x in run.steps if not math.isfinite(x) or x != int(x)]
-        if odd:
-            raise InvalidArgument(
-                f"steps must be whole numbers, but run {run.name!r} has {odd[0]}."
-            )
-        if timed and run.costs is None:
-            raise InvalidArgument(
-                f"either all runs or none must give their costs, but run {run.name!r} does not."
-            )
-        size, name, copy = len(run.steps), run.name, 1
-        table["task"] += [run.task] * size
-        table["run"] += [number] * size
-        table["step"] += [int(x) for x in run.steps]
-        table["score"] += [a_number(x) for x in run.scores]
-        table[cost] += [1.0] * size if run.costs is None else [float(x) for x in run.costs]
-        table["ended"] += [run.ended] * size
-        while (run.task, name) in taken:
-            copy += 1
-            name = f"{run.name} ({copy})"
-        taken[run.task, name] = None
-    settings = tuple(flat(run.settings) for run in shown)
-    return table, tuple(name for _, name in taken), settings if any(settings) else ()
 
 
 def a_number(x: Any) -> float:
@@ -130,10 +70,21 @@ def a_number(x: Any) -> float:
     return math.nan if x is None or x == "" else float(x)
 
 
+def is_blank(x: Any) -> bool:
+    """Whether a log has no number here."""
+    return math.isnan(a_number(x))
+
+
+def a_step(x: Any) -> int:
+    """A step of a log."""
+    step = float(x)
+    if not step.is_integer():
+        raise InvalidFile(f"steps must be whole numbers, but one is {step:g}.")
+    return int(step)
+
+
 def number_or_text(x: Any) -> Any:
     """A setting that was logged as text, as a number if it is one."""
-    if not isinstance(x, str):
-        return x
     for kind in (int, float):
         with suppress(ValueError):
             return kind(x)
@@ -142,44 +93,25 @@ def number_or_text(x: Any) -> Any:
 
 def plain_settings(x: Any) -> dict[str, Any]:
     """Settings as a file holds them: a mapping that is not endless once it is laid out."""
-    sizes: dict[int, int] = {}
 
-    def size(part: Any, depth: int) -> int:
-        if not isinstance(part, (dict, list, tuple)):
-            return 1
-        if id(part) not in sizes:
-            if depth > 100:  # or it holds itself
-                raise InvalidFile("settings are nested too deeply.")
-            inner = part.values() if isinstance(part, dict) else part
-            sizes[id(part)] = 1 + sum(size(one, depth + 1) for one in inner)
-        return sizes[id(part)]
+    def size(part: Any, depth: int = 0) -> int:
+        inner = part.values() if isinstance(part, dict) else part
+        found = 1
+        for one in inner if isinstance(part, (dict, list, tuple)) else ():
+            found += size(one, depth + 1)
+            if found > _MOST_SETTINGS or depth >= _DEEPEST:  # or it holds itself
+                raise InvalidFile(
+                    f"a run must have at most {_MOST_SETTINGS:,} settings, nested at most "
+                    f"{_DEEPEST} deep."
+                )
+        return found
 
-    if size(x, 0) > _MOST_SETTINGS:
-        raise InvalidFile(f"a run must have at most {_MOST_SETTINGS:,} settings.")
-    if not isinstance(x, dict):
-        return {}
-    blank = (None if isinstance(v, float) and math.isnan(v) else v for v in x.values())
-    return dict(zip(map(str, x), blank, strict=True))
+    size(x)
+    found = x.items() if isinstance(x, dict) else ()
+    return {str(k): None if isinstance(v, float) and math.isnan(v) else v for k, v in found}
 
 
 # -- files and folders ----------------------------------------------------------------------------
-
-
-@contextmanager
-def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever a damaged log brings about becomes one message that names the file."""
-    try:
-        yield
-    except InvalidFile as error:
-        text = str(error)
-        raise InvalidFile(text if text.startswith(str(path)) else f"{path}: {text}") from None
-    except (WeitzmanError, MemoryError):
-        raise
-    except OSError as error:
-        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except Exception as error:
-        text = " ".join(str(error).split())[:200].rstrip(".")
-        raise InvalidFile(f"{path}: not {what}: {text or type(error).__name__}.") from None
 
 
 def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path]]:
@@ -190,60 +122,58 @@ def files_below(source: Any, name: str, other: str = "") -> list[tuple[str, Path
     """
     if not isinstance(source, (str, os.PathLike)):
         return [found for each in source for found in files_below(each, name, other)]
-    path = Path(source)
+    path, by_file = Path(source), "*" in name
     if not path.exists():
         raise InvalidFile(f"{path}: there is no such file or folder.")
     if path.is_file():
-        return [(path.stem if "*" in name else path.parent.name or path.stem, path)]
+        return [(path.stem if by_file else path.parent.name or path.stem, path)]
     found = sorted([*path.rglob(name), *(path.rglob(other) if other else ())])
     if not found:
         raise InvalidFile(f"{path}: the folder must hold a file {name}, but it holds none.")
     out = []
     for file in found:
         part = file.relative_to(path)
-        part = part.with_suffix("") if "*" in name and file.name != other else part.parent
+        part = part.with_suffix("") if by_file and file.name != other else part.parent
         out.append((part.as_posix() if str(part) != "." else path.resolve().name, file))
     return out
 
 
-def file_runs(
-    kind: str, source: Any, metric: str, step: str = "step", cost: str = ""
-) -> Iterator[LoggedRun]:
-    """The runs in the files of a library, one of ``FORMATS``."""
-    what, pattern, other, read = FORMATS[kind]
-    for name, path in files_below(source, pattern, other):
-        with reading(path, what):
-            run = read(name, path, metric, step, cost)
-        yield run
-
-
-def _keras(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def keras_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Epochs count from 1, and cost 1. After a restart epochs are logged again: the last counts."""
-    epoch, score = _columns(path, step, metric)
-    run = LoggedRun.of(name, zip(range(len(epoch)), epoch + 1, score, strict=True))
-    return run._replace(costs=None)
+    for name, path in files_below(source, "*.csv", "training.log"):
+        epoch, score = _columns(path, "epoch", metric)
+        with reading(path, "a log of Keras"):
+            run = LoggedRun.of(name, zip(range(len(epoch)), epoch + 1, score, strict=True))
+        yield run._replace(costs=None)
 
 
-def _lightning(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def lightning_runs(source: Any, metric: str, step: str) -> Iterator[LoggedRun]:
     """Steps count from 0, rows without the metric are left out; settings are beside the file."""
-    when, score = _columns(path, step, metric)
-    seen = ~np.isnan(score)
-    run = LoggedRun.of(name, zip(np.flatnonzero(seen), when[seen] + 1, score[seen], strict=True))
-    return _by_steps(run, _hyperparameters(path.with_name("hparams.yaml")))
+    for name, path in files_below(source, "metrics.csv"):
+        when, score = _columns(path, step, metric)
+        seen = np.flatnonzero(~np.isnan(score))
+        with reading(path, "a log of Lightning"):
+            run = LoggedRun.of(name, zip(seen, when[seen] + 1, score[seen], strict=True))
+        yield _by_steps(run, _hyperparameters(path.with_name("hparams.yaml")))
 
 
-def _columns(path: Path, step: str, metric: str) -> tuple[Any, Any]:
+def _columns(path: Path, step: str, metric: str) -> tuple[FloatArray, FloatArray]:
+    """The columns of steps and scores of a file like .csv."""
     table = LogColumns(read_log(str(path), text=True))
-    for name in (step, metric):
-        if name not in table.names:
-            raise InvalidFile(
-                f"{path}: there is no column {name!r}; the columns are {', '.join(table.names)}."
-            )
-    return table.numbers(step, blank=True), table.numbers(metric, blank=True)
+    try:
+        return table.numbers(step, blank=True), table.numbers(metric, blank=True)
+    except InvalidArgument as error:
+        raise InvalidFile(f"{path}: {error}") from None
 
 
-def _by_steps(run: LoggedRun, settings: dict[str, Any]) -> LoggedRun:
+def _by_steps(run: LoggedRun, settings: Config) -> LoggedRun:
     return run._replace(costs=[float(x) for x in run.steps], settings=settings)
+
+
+def _document(path: Path, most: int) -> str:
+    if path.stat().st_size > most:
+        raise InvalidFile(f"{path}: must have at most {most:,} bytes.")
+    return path.read_text("utf-8")
 
 
 def _hyperparameters(path: Path) -> dict[str, Any]:
@@ -252,9 +182,7 @@ def _hyperparameters(path: Path) -> dict[str, Any]:
         return {}
     yaml = need("yaml", "learn")
     with reading(path, "YAML"):
-        if path.stat().st_size > _LONGEST:
-            raise InvalidFile(f"{path}: must have at most {_LONGEST:,} bytes.")
-        text = path.read_text("utf-8")
+        text = _document(path, _LONGEST)
         try:
             found = yaml.safe_load(text)
         except yaml.YAMLError:
@@ -265,44 +193,45 @@ def _hyperparameters(path: Path) -> dict[str, Any]:
 
 def huggingface_runs(source: Any, metric: str) -> Iterator[LoggedRun]:
     """Runs of Hugging Face's Trainer; of the checkpoints of a run the one that got furthest."""
-    furthest: dict[Path, tuple[float, str, Path, Any]] = {}
+    furthest: dict[Path, tuple[float, LoggedRun]] = {}
     for name, path in files_below(source, "trainer_state.json"):
         with reading(path, "a log of Hugging Face"):
-            if path.stat().st_size > _LONGEST_STATE:
-                raise InvalidFile(f"{path}: must have at most {_LONGEST_STATE:,} bytes.")
-            state = json.loads(path.read_text("utf-8"))
+            state = json.loads(_document(path, _LONGEST_STATE))
             if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
                 raise InvalidFile(f"{path}: there must be an object with a log_history.")
-            reached = a_number(state.get("global_step"))
-        run = path.parent
-        if run.name.startswith("checkpoint-"):
-            run, name = run.parent, Path(name).parent.as_posix()
-        called = run.resolve().name if name in (".", "") else name
-        there = furthest.get(run)
-        if there is None or not reached <= there[0]:
-            furthest[run] = (reached, called, path, state)
-    for _, name, path, state in furthest.values():
-        with reading(path, "a log of Hugging Face"):
+            reached, folder = a_number(state.get("global_step")), path.parent
+            if folder.name.startswith("checkpoint-"):
+                folder, name = folder.parent, Path(name).parent.as_posix()
             rows = [x for x in state["log_history"] if isinstance(x, dict)]
             seen = [(i, x.get("step"), x[metric]) for i, x in enumerate(rows) if metric in x]
-            there_are = {key for row in rows for key in row} - {"step", "epoch"}
-            found = LoggedRun.of(name, seen, names=there_are)
-            found = _by_steps(found, plain_settings(state.get("trial_params") or {}))
-        yield found
-
-
-def _ray(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
-    params, settings = path.with_name("params.json"), {}
-    if params.exists():
-        with reading(params, "settings of Ray"):
-            settings = plain_settings(json.loads(params.read_text("utf-8")))
-    return _results(name, json_lines(path.read_bytes()), settings, (metric, step, cost))
+            run = LoggedRun.of(
+                folder.resolve().name if name in (".", "") else name, seen,
+                names={key for row in rows for key in row} - {"step", "epoch"},
+            )  # fmt: skip
+            run = _by_steps(run, plain_settings(state.get("trial_params") or {}))
+        if folder not in furthest or not reached <= furthest[folder][0]:
+            furthest[folder] = reached, run
+    yield from (run for _, run in furthest.values())
 
 
 def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedRun]:
     """The trials of a ResultGrid, or those in the folder of an experiment."""
+
+    def run_of(name: str, results: Sequence[Mapping[str, Any]], settings: Any) -> LoggedRun:
+        rows = list(rising_results(results, metric, step, cost))
+        scores, paid = ([row[k] for row in rows] for k in (1, 2))
+        there = {key for result in results[-3:] for key in flat(result)}
+        return LoggedRun(name, [row[0] for row in rows], scores, paid, settings, names=there)
+
     if isinstance(source, (str, os.PathLike)):
-        yield from file_runs("ray", source, metric, step, cost)
+        for name, path in files_below(source, "result.json"):
+            params, settings = path.with_name("params.json"), {}
+            if params.exists():
+                with reading(params, "settings of Ray"):
+                    settings = plain_settings(json.loads(params.read_text("utf-8")))
+            with reading(path, "a log of Ray"):
+                run = run_of(name, json_lines(path.read_bytes()), settings)
+            yield run
         return
     if not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise InvalidArgument(
@@ -313,17 +242,9 @@ def ray_runs(source: Any, metric: str, step: str, cost: str) -> Iterator[LoggedR
         result = source[i]
         frame = result.metrics_dataframe
         rows = [] if frame is None else frame.to_dict("records")
-        name = Path(result.path).name if result.path else f"trial {i}"
-        yield _results(name, rows, result.config or {}, (metric, step, cost))
-
-
-def _results(
-    name: str, results: Sequence[Mapping[str, Any]], settings: Any, names: tuple[str, str, str]
-) -> LoggedRun:
-    rows = list(rising_results(results, *names))
-    steps, scores, paid = ([row[k] for row in rows] for k in range(3))
-    there = {key for result in results[-3:] for key in flat(result)}
-    return LoggedRun(name, [int(x) for x in steps], scores, paid, settings, names=there)
+        yield run_of(
+            Path(result.path).name if result.path else f"trial {i}", rows, result.config or {}
+        )
 
 
 def rising_results(
@@ -334,23 +255,22 @@ def rising_results(
     Results that repeat a step (trained again since a checkpoint) count with their cost. The last
     result of a trial is logged again when it is done, which costs nothing.
     """
-    last, extra = -1, 0.0
+    extra = 0.0
     seen: dict[int, Mapping[str, Any]] = {}
     for result in map(flat, results):
-        if metric not in result or math.isnan(a_number(result.get(step))):
+        if metric not in result or is_blank(result.get(step)):
             continue
-        paid = a_number(result.get(cost))
-        paid = 0.0 if math.isnan(paid) else paid
-        if int(result[step]) <= last:
+        paid = 0.0 if is_blank(result.get(cost)) else float(result[cost])
+        at = a_step(result[step])
+        if at <= next(reversed(seen), -1):
             # the same moment is one result that was logged twice
             clocks = [x for x in ("timestamp", "time_total_s") if x in result]
-            before = seen.get(int(result[step]), {})
+            before = seen.get(at, {})
             again = clocks and all(result[x] == before.get(x) for x in clocks)
             extra += 0.0 if again else paid
             continue
-        last = int(result[step])
-        seen[last] = result
-        yield last, a_number(result[metric]), paid + extra
+        seen[at] = result
+        yield at, a_number(result[metric]), paid + extra
         extra = 0.0
 
 
@@ -366,13 +286,13 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
         raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
-    folders: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     logs: dict[Path, Any] = {}
     settings: dict[Path, dict[str, Any]] = {}
-    for name, path in files_below(folder, "*tfevents*"):
+    for name, file in files_below(folder, "*tfevents*"):
         part = Path(name).parent
-        folders[path.parent] = part.as_posix() if str(part) != "." else path.parent.name
-    for path in folders:
+        names[file.parent] = part.as_posix() if str(part) != "." else file.parent.name
+    for path in names:
         with reading(path, "a log of TensorBoard"):
             every = {"scalars": 0, "tensors": 0}
             logs[path] = backend.EventAccumulator(str(path), size_guidance=every).Reload()
@@ -385,16 +305,16 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
             elif tag in tags["tensors"]:  # by TensorFlow's
                 found = log.Tensors(tag)
                 rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
-        inner = (x for at, x in settings.items() if at.parent == path and x)
-        start = log.FirstEventTimestamp() if rows else 0.0
-        run = LoggedRun.of(
-            folders[path],
-            [(max(time - start, 0.0), step, score) for time, step, score in rows],
-            settings=settings[path] or next(inner, {}),
-            names={*tags["scalars"], *tags["tensors"]},
-        )
+            inner = (x for at, x in settings.items() if at.parent == path and x)
+            start = log.FirstEventTimestamp() if rows else 0.0
+            run = LoggedRun.of(
+                names[path],
+                [(max(time - start, 0.0), step, score) for time, step, score in rows],
+                settings=settings[path] or next(inner, {}),
+                names={*tags["scalars"], *tags["tensors"]},
+            )
         if cost == "steps":
-            run = run._replace(costs=[float(x) for x in run.steps])
+            run = _by_steps(run, run.settings)
         elif odd := odd_times(run.costs or ()):
             warnings.warn(f"run {run.name!r}: {odd}", UserWarning, stacklevel=5)
         yield run
@@ -440,7 +360,10 @@ def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if os.path.isdir(path) or path.endswith(".wandb"):
-            yield from file_runs("wandb", path, metric)
+            for name, file in files_below(path, "*.wandb"):
+                with reading(file, "a log of Weights & Biases"):
+                    run = _offline(name, file, metric)
+                yield run
             return
         if os.path.exists(path) or path.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
             yield from _charted(columns_of(path), metric)
@@ -459,17 +382,17 @@ def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
     else:
         for run in source:
             rows = list(run.scan_history(keys=[_STEP, _TIME, metric]))
-            settings = {k: v for k, v in dict(run.config).items() if not k.startswith("_")}
             if rows:
-                yield _history(run.name or run.id, columns_of(rows), metric, settings)
+                yield _history(run.name or run.id, columns_of(rows), metric, dict(run.config))
 
 
-def _history(name: str, table: LogColumns, metric: str, settings: Any) -> LoggedRun:
+def _history(name: str, table: LogColumns, metric: str, config: Config) -> LoggedRun:
     """One run; rows without the metric were not evaluated."""
     score = table.numbers(metric, blank=True)
     when = table.numbers(table.role("step", "step"), blank=True)
     seen = ~np.isnan(score) & ~np.isnan(when)
     times = table.numbers(_TIME)[seen] if _TIME in table.names else when[seen] + 1
+    settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
     return LoggedRun.of(name, zip(times, when[seen], score[seen], strict=True), settings=settings)
 
 
@@ -491,19 +414,16 @@ def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
         yield LoggedRun.of(name.removesuffix(end), zip(steps + 1, steps, score[seen], strict=True))
 
 
-def _offline(name: str, path: Path, metric: str, step: str, cost: str) -> LoggedRun:
+def _offline(name: str, path: Path, metric: str) -> LoggedRun:
     """A run that was logged offline: its name, configuration and history from run-ID.wandb."""
     record = need("wandb.proto.wandb_internal_pb2", "wandb").Record
-    name, config, rows = path.stem.removeprefix("run-"), {}, []
+    name, config, rows = Path(name).name.removeprefix("run-"), {}, []
 
     def values(items: Any) -> dict[str, Any]:
         return {"/".join(x.nested_key) or x.key: json.loads(x.value_json) for x in items}
 
     for data in _records(path):
-        try:
-            said = record.FromString(data)
-        except Exception as error:  # protobuf's own kinds differ between its versions
-            raise InvalidFile(f"{path}: a record is damaged: {error}") from None
+        said = record.FromString(data)
         if said.HasField("run"):
             name = said.run.display_name or said.run.run_id or name
             config.update(values(said.run.config.update))
@@ -519,8 +439,7 @@ def _offline(name: str, path: Path, metric: str, step: str, cost: str) -> Logged
     ]
     if not kept:
         return LoggedRun(name, names=there)
-    settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
-    return _history(name, columns_of(kept), metric, settings)
+    return _history(name, columns_of(kept), metric, config)
 
 
 # A file of a run is a log in the format of LevelDB: blocks of 32 KiB with records, each with a
@@ -549,17 +468,6 @@ def _records(path: Path) -> Iterator[bytes]:
         if kind not in (_FIRST, _MIDDLE):
             yield whole
             whole = b""
-
-
-Reader = Callable[[str, Path, str, str, str], LoggedRun]
-
-FORMATS: dict[str, tuple[str, str, str, Reader]] = {
-    "keras": ("a log of Keras", "*.csv", "training.log", _keras),
-    "lightning": ("a log of Lightning", "metrics.csv", "", _lightning),
-    "ray": ("a log of Ray", "result.json", "", _ray),
-    "wandb": ("a log of Weights & Biases", "*.wandb", "", _offline),
-}
-"""What a library's log is called, the names of its files, and the reader of one."""
 
 
 # -- MLflow and Optuna ----------------------------------------------------------------------------
@@ -619,7 +527,7 @@ def studies_of(source: Any) -> Sequence[Study]:
 
     They all maximize or all minimize.
     """
-    studies = source
+    found = list(source) if isinstance(source, (list, tuple)) else [source]
     if isinstance(source, str):
         if "://" not in source:
             raise InvalidArgument(
@@ -632,25 +540,23 @@ def studies_of(source: Any) -> Sequence[Study]:
         optuna = need("optuna", "optuna")
         with reading(source, "a storage of Optuna"):
             names = optuna.get_all_study_names(source)
-            studies = [optuna.load_study(study_name=name, storage=source) for name in names]
-        if not studies:
+            found = [optuna.load_study(study_name=name, storage=source) for name in names]
+        if not found:
             raise InvalidArgument(f"{source}: the storage holds no study.")
-    found = list(studies) if isinstance(studies, (list, tuple)) else [studies]
-    for study in found:
-        if not hasattr(study, "get_trials"):
-            raise InvalidArgument(
-                f"trials are read from an optuna.Study or a list of them, but got a "
-                f"{type(study).__name__}."
-            )
-        if len(study.directions) != 1:
-            raise InvalidArgument(
-                f"a study must have one objective, but {study.study_name!r} has "
-                f"{len(study.directions)}."
-            )
     with reading(source if isinstance(source, str) else "studies", "a storage of Optuna"):
-        directions = {study.direction for study in found}
-    if len(directions) != 1:
-        raise InvalidArgument("studies to be read together must all maximize or all minimize.")
+        for study in found:
+            if not hasattr(study, "get_trials"):
+                raise InvalidArgument(
+                    f"trials are read from an optuna.Study or a list of them, but got a "
+                    f"{type(study).__name__}."
+                )
+            if len(study.directions) != 1:
+                raise InvalidArgument(
+                    f"a study must have one objective, but {study.study_name!r} has "
+                    f"{len(study.directions)}."
+                )
+        if len({study.direction for study in found}) != 1:
+            raise InvalidArgument("studies to be read together must all maximize or all minimize.")
     return found
 
 
@@ -658,39 +564,31 @@ def optuna_runs(studies: Sequence[Study]) -> Iterator[LoggedRun]:
     """The trials that show something, with their parameters as settings."""
     for study in studies:
         with reading(f"study {study.study_name!r}", "a study of Optuna"):
-            yield from _trials_of(study, study.study_name if len(studies) > 1 else "")
+            trials = _without_copies(study.get_trials(deepcopy=False))
+            yield from _trials_of(trials, study.study_name if len(studies) > 1 else "")
 
 
-def _trials_of(study: Study, task: str) -> Iterator[LoggedRun]:
-    """The trials of one study."""
-    trials = _without_copies(study.get_trials(deepcopy=False))
+def _trials_of(trials: Sequence[Trial], task: str) -> Iterator[LoggedRun]:
+    """The trials of one study; if none reports on the way, they are runs of one step."""
     whole = not any(trial.intermediate_values for trial in trials)
     shown, seconds = {}, {}
     for t in trials:
-        shown[t.number] = t.intermediate_values
-        if whole:  # no trial reports on the way: trials are runs of one step
-            over = t.state.name == "COMPLETE" and t.value is not None
-            shown[t.number] = {1: t.value} if over else {}
+        over = whole and t.state.name == "COMPLETE" and t.value is not None
+        shown[t.number] = {1: t.value} if over else t.intermediate_values
         seconds[t.number] = None if t.duration is None else float(t.duration.total_seconds())
     # what a report costs on average, for trials that are not over; 1 if unknown
-    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None]
-    total, reports = (sum(x) for x in zip((0.0, 0), *(x for x in paid if x[1]), strict=True))
+    paid = [(took, len(shown[n])) for n, took in seconds.items() if took is not None and shown[n]]
+    total, reports = (sum(x) for x in zip((0.0, 0), *paid, strict=True))
     usual = total / reports if total > 0 else 1.0
     for trial in trials:
         rows, took = sorted(shown[trial.number].items()), seconds[trial.number]
         noted = trial.user_attrs.get(COSTS) or ()
-        each = usual if took is None else took / max(len(rows), 1)
-        known = len(noted) >= len(rows)
-        ours = RUN in trial.user_attrs
-        yield LoggedRun(
-            f"trial {trial.number}",
-            [step for step, _ in rows],
-            [score for _, score in rows],
-            [float(x) for x in noted[: len(rows)]] if known else [each] * len(rows),
-            trial.params,
-            task,
-            ENDED in trial.user_attrs if ours else trial.state.name == "COMPLETE",
-        )
+        if len(noted) < len(rows):
+            noted = [usual if took is None else took / len(rows)] * len(rows)
+        steps, scores = [x for x, _ in rows], [a_number(y) for _, y in rows]
+        costs, mark = [float(x) for x in noted[: len(rows)]], ENDED in trial.user_attrs
+        over = mark if RUN in trial.user_attrs else trial.state.name == "COMPLETE"
+        yield LoggedRun(f"trial {trial.number}", steps, scores, costs, trial.params, task, over)
 
 
 def _without_copies(trials: Sequence[Trial]) -> list[Trial]:

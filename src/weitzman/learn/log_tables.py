@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -20,10 +26,11 @@ from .._common.disk import check_regular
 from .._common.log_names import usual
 from .._common.numbers import such
 from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile
+from .._common.text import shortened
+from ..errors import InvalidArgument, InvalidFile, WeitzmanError
 from ..files.sheets import unpacked
-from .features import Config, flat
 
+Config = Mapping[str, Any]
 Blank = Literal["diverged", "skipped"]
 
 _CELLS = 10_000_000  # of a table, beyond one for each byte of its file
@@ -31,9 +38,10 @@ _COLUMNS = 10_000
 _BYTES = 2**27  # of a Parquet file once unpacked, beyond 24 for each byte of the file
 _BATCH = 2**13  # rows that are read between checks of memory
 _TIME_OF_DAY = 1e8  # seconds: three years; no step takes that long
+_LARGEST = 1e100  # of settings; only their order counts
+_MOST = 100_000  # settings whose numbers are kept
 _EVEN = 0.3  # spread of the rises of costs over their mean below which they rise evenly
 _ROWS = 4  # rows of a run from which a pattern can be seen
-_BLANK = ("None", "nan", "NaT", "<NA>")  # what tables have where an entry is missing
 
 OWN = ("task", "run", "kind", "step", "score", "cost", "ended", "minimize")
 """The columns of an export of curves; all others are settings."""
@@ -42,35 +50,52 @@ OWN = ("task", "run", "kind", "step", "score", "cost", "ended", "minimize")
 # -- files ----------------------------------------------------------------------------------------
 
 
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Whatever a damaged log brings about becomes one message that names the file."""
+    try:
+        yield
+    except InvalidFile as error:
+        text = str(error)
+        raise InvalidFile(text if text.startswith(str(path)) else f"{path}: {text}") from None
+    except WeitzmanError:
+        raise
+    except MemoryError:
+        raise InvalidFile(f"{path}: cannot be read: it does not fit into memory.") from None
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except Exception as error:
+        text = " ".join(str(error).split())[:200].rstrip(".")
+        raise InvalidFile(f"{path}: not {what}: {text or type(error).__name__}.") from None
+
+
 def read_log(path: str, *, text: bool = False) -> Any:
     """The table in a file, as a pandas table; the ending of the name gives the kind of file.
 
     With ``text`` it is a table like .csv, whatever its name.
     """
     pandas = need("pandas", "learn")
-    try:
+    with reading(path, "a table"):
         check_regular(os.stat(path))
         if path.endswith(".parquet"):
             return _parquet(path)
         if text or path.endswith((".csv", ".csv.gz")):
             data = unpacked(path)
-            _check_text(data)
-            return pandas.read_csv(io.BytesIO(data), low_memory=False)
+            # each cell takes a byte, a comma or the end of a line, unless rows are cut short
+            heading = data.lstrip()[: 2**20].splitlines()[:1]
+            columns = 1 + (heading[0].count(b",") if heading else 0)
+            rows = 1 + max(data.count(b"\n"), data.count(b"\r"))
+            _check_cells(columns, rows, _CELLS + len(data))
+            own = heading and heading[0].lstrip(b",").startswith(",".join(OWN).encode())
+            texts: Any = dict.fromkeys(OWN[:3], str) if own else None  # "007" stays as it is
+            return pandas.read_csv(io.BytesIO(data), low_memory=False, converters=texts)
         if path.endswith((".jsonl", ".ndjson")):
             data = unpacked(path)
-            rows = json_lines(data)
-            names = {name for row in rows for name in flat(row)}
-            _check_cells(len(names), len(rows), _CELLS + len(data))
-            return by_column(rows)
-    except InvalidFile as error:
-        raise InvalidFile(f"{path}: {error}") from error.__cause__
-    except OSError as error:
-        raise InvalidFile(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (ValueError, OverflowError, ArithmeticError) as error:
-        raise InvalidFile(f"{path}: not a table: {str(error).strip().rstrip('.')}.") from error
-    except MemoryError as error:
-        raise InvalidFile(f"{path}: cannot be read: it does not fit into memory.") from error
-    raise InvalidFile(f"{path}: the name must end with .csv, .csv.gz, .parquet or .jsonl.")
+            lines = json_lines(data)
+            names = {name for row in lines for name in flat(row)}
+            _check_cells(len(names), len(lines), _CELLS + len(data))
+            return by_column(lines)
+        raise InvalidFile("the name must end with .csv, .csv.gz, .parquet or .jsonl.")
 
 
 def json_lines(data: bytes) -> list[dict[str, Any]]:
@@ -92,6 +117,15 @@ def json_lines(data: bytes) -> list[dict[str, Any]]:
     return rows
 
 
+def flat(config: Config, prefix: str = "") -> dict[str, Any]:
+    """Settings within settings, under names such as ``optimizer/momentum``."""
+    out: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = isinstance(value, Mapping)
+        out.update(flat(value, f"{prefix}{name}/") if inner else {f"{prefix}{name}": value})
+    return out
+
+
 def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows as columns. Missing entries are None, and nested mappings are flattened."""
     even = [flat(row) for row in rows]
@@ -99,12 +133,9 @@ def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in even] for name in names}
 
 
-def _check_text(data: bytes) -> None:
-    """Each cell takes a byte, a comma or the end of a line, unless rows are cut short."""
-    ends = max(data.count(b"\n"), data.count(b"\r"))
-    heading = data.lstrip()[: 2**20].splitlines()[:1]
-    columns = 1 + (heading[0].count(b",") if heading else 0)
-    _check_cells(columns, ends + 1, _CELLS + len(data))
+def by_row(columns: Mapping[str, Sequence[Any]]) -> list[Config]:
+    """Columns as rows."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _check_cells(columns: int, rows: int, most: int) -> None:
@@ -124,33 +155,29 @@ def _parquet(path: str) -> Any:
     """The flat columns of a Parquet file; texts stay numbers of a list of texts."""
     arrow, parquet = need("pyarrow", "learn"), need("pyarrow.parquet", "learn")
     most = _BYTES + 24 * os.path.getsize(path)
-    try:
-        with parquet.ParquetFile(path) as file:
-            plain = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
-            _check_cells(len(plain), file.metadata.num_rows, most // 8)
-            groups = range(file.metadata.num_row_groups)
-            _check_bytes(sum(file.metadata.row_group(i).total_byte_size for i in groups), most)
-        kinds = arrow.types.is_string, arrow.types.is_large_string, arrow.types.is_binary
-        texts = [x.name for x in plain if any(is_kind(x.type) for is_kind in kinds)]
-        with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-            found, size, names = [], 0, [x.name for x in plain]
-            for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
-                found.append(batch)
-                size += batch.nbytes
-                _check_bytes(size, most)
-            schema = found[0].schema if found else arrow.schema(plain)
-            return arrow.Table.from_batches(found, schema).to_pandas()
-    except arrow.ArrowException as error:
-        said = " ".join(str(error).split())[:200]
-        raise InvalidFile(f"not a table: {said.rstrip('.')}.") from None
 
+    def check(size: int) -> None:
+        if size > most:
+            raise InvalidFile(
+                f"a Parquet file of this size must have at most {most:,} bytes once unpacked, but "
+                f"it has more. Keep the columns that are needed."
+            )
 
-def _check_bytes(size: int, most: int) -> None:
-    if size > most:
-        raise InvalidFile(
-            f"a Parquet file of this size must have at most {most:,} bytes once unpacked, but it "
-            f"has more. Keep the columns that are needed."
-        )
+    with parquet.ParquetFile(path) as file:
+        plain = [x for x in file.schema_arrow if not arrow.types.is_nested(x.type)]
+        _check_cells(len(plain), file.metadata.num_rows, most // 8)
+        groups = range(file.metadata.num_row_groups)
+        check(sum(file.metadata.row_group(i).total_byte_size for i in groups))
+    kinds = arrow.types.is_string, arrow.types.is_large_string, arrow.types.is_binary
+    texts = [x.name for x in plain if any(is_kind(x.type) for is_kind in kinds)]
+    with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+        found, size, names = [], 0, [x.name for x in plain]
+        for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+            found.append(batch)
+            size += batch.nbytes
+            check(size)
+        schema = found[0].schema if found else arrow.schema(plain)
+        return arrow.Table.from_batches(found, schema).to_pandas()
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -195,11 +222,12 @@ class LogColumns:
         columns = []
         for name in [names] if isinstance(names, str) else names:
             entries = self[name].tolist()
-            blank = [not isinstance(x, str) and str(x) in _BLANK for x in entries]
+            blank = [i for i, x in enumerate(entries) if _is_blank(x)]
             if self.is_export and name in ("task", "kind"):
-                entries = ["" if missing else x for x, missing in zip(entries, blank, strict=True)]
+                for i in blank:
+                    entries[i] = ""
             else:
-                _check_filled(name, np.flatnonzero(blank))
+                _check_filled(name, blank)
             columns.append([str(x) for x in entries])
         return columns[0] if len(columns) == 1 else list(map("/".join, zip(*columns, strict=True)))
 
@@ -227,19 +255,16 @@ class LogColumns:
 
     def settings(self, names: Sequence[str], rows: IntArray) -> list[Config]:
         """The settings in these rows; a name stands for all columns that it was flattened to."""
-        inner = {name: [x for x in self.names if x.startswith(f"{name}/")] for name in names}
-        chosen = [
-            x for name in names for x in (inner[name] if name not in self.names else []) or [name]
-        ]
-        columns = {name: self[name][rows].tolist() for name in chosen}
-        if self.is_export:
-            columns = {k.removeprefix("setting "): v for k, v in columns.items()}
-        return [
-            # in our own export a cell is blank where a run has no such setting
-            {k: x for k, x in zip(columns, row, strict=True)
-             if not (self.is_export and str(x) in _BLANK)}
-            for row in zip(*columns.values(), strict=True)
-        ]  # fmt: skip
+        columns = {}
+        for name in names:
+            inner = [x for x in self.names if x.startswith(f"{name}/")]
+            for x in (inner if name not in self.names else []) or [name]:
+                called = x.removeprefix("setting ") if self.is_export else x
+                columns[called] = self[x][rows].tolist()
+        rows_ = by_row(columns)
+        if self.is_export:  # a cell is blank where a run has no such setting
+            rows_ = [{k: x for k, x in row.items() if not _is_blank(x)} for row in rows_]
+        return rows_
 
 
 def columns_of(source: Any) -> LogColumns:
@@ -256,6 +281,11 @@ def columns_of(source: Any) -> LogColumns:
     )
 
 
+def _is_blank(x: object) -> bool:
+    """Whether a table has no entry here; a text is one, whatever it says."""
+    return not isinstance(x, str) and str(x) in ("None", "nan", "NaT", "<NA>")
+
+
 def _check_filled(name: str, blank: Any) -> None:
     if len(blank):
         raise InvalidArgument(
@@ -270,10 +300,8 @@ def _number(x: Any, name: str, row: int, blank: bool) -> float:
     try:
         return float(x)
     except (TypeError, ValueError, OverflowError):
-        shown = repr(x) if len(repr(x)) <= 40 else f"{repr(x)[:40]}..."
-        raise InvalidArgument(
-            f"column {name!r} must hold numbers, but row {row} is {shown}."
-        ) from None
+        text = f"column {name!r} must hold numbers, but row {row} is {shortened(repr(x), 40)}."
+        raise InvalidArgument(text) from None
 
 
 def settings_of(
@@ -297,24 +325,115 @@ def settings_of(
     def said(key: Sequence[str]) -> str:
         return ", ".join(f"{name} {value}" for name, value in zip(shared, key, strict=True))
 
-    columns = {name: table[name].tolist() for name in table.names if name not in shared}
-    rows: dict[tuple[str, ...], Config] = {}
-    for i, key in enumerate(zip(*map(table.words, shared), strict=True)):
-        row = {name: column[i] for name, column in columns.items()}
-        if rows.setdefault(key, row) is not row:
-            raise InvalidArgument(
-                f"a table of settings must have one row for each run, but it has several for "
-                f"{said(key)}."
-            )
-    keys = list(zip(*map(log.words, shared), strict=True))
-    wanted = [keys[i] for i in first.tolist()]
-    lost = [key for key in wanted if key not in rows]
-    if lost:
+    keys = list(zip(*map(table.words, shared), strict=True))
+    own = [name for name in table.names if name not in shared]
+    each = by_row({name: table[name].tolist() for name in own}) if own else [{}] * len(keys)
+    rows = dict(zip(keys, each, strict=True))
+    if len(rows) < len(keys):
+        ((twice, _),) = Counter(keys).most_common(1)
+        raise InvalidArgument(
+            f"a table of settings must have one row for each run, but it has several for "
+            f"{said(twice)}."
+        )
+    every = list(zip(*map(log.words, shared), strict=True))
+    wanted = [every[i] for i in first.tolist()]
+    if lost := [key for key in wanted if key not in rows]:
         raise InvalidArgument(
             f"every run must have a row in the table of settings, but {said(lost[0])} has "
             f"none ({such(len(lost), 'run')})."
         )
     return [rows[key] for key in wanted]
+
+
+# -- settings as numbers --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How settings become numbers: for each name None, or the categories that it may take.
+
+    A name whose values are all numbers is a number; trees look only at the order of values, so a
+    logarithmic scale makes no difference. Any other name is a category. A setting that a run does
+    not have, because it was not logged or depends on another setting, is missing.
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[dict[str, int] | None, ...]
+    _kept: dict[Any, tuple[float, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, settings: Sequence[Config]) -> Encoder:
+        """An encoder for settings like these; a name that says nothing is left out."""
+        rows = [flat(config) for config in settings]
+        names, kinds = [], []
+        for name in dict.fromkeys(name for row in rows for name in row):
+            values = [row.get(name) for row in rows]
+            words = dict.fromkeys(str(x) for x in values if not _missing(x))
+            numeric = all(map(_is_number, values))
+            kind = None if numeric else {word: code for code, word in enumerate(words)}
+            if len({None if y != y else y for y in (_code(x, kind) for x in values)}) > 1:
+                names.append(name)
+                kinds.append(kind)
+        return cls(tuple(names), tuple(kinds))
+
+    def numbers(self, settings: Sequence[Config], n: int) -> FloatArray:
+        """Settings of n runs as numbers, one row per run; all missing where there are none."""
+        if not self.names or not len(settings):
+            return np.full((n, len(self.names)), np.nan)
+        return np.array([self._row(config) for config in settings])
+
+    def _row(self, config: Config) -> tuple[float, ...]:
+        """The numbers of one run, which are kept: a search asks for the same ones again."""
+        try:
+            key = *config.items(), *map(type, config.values())
+            found = self._kept.get(key)
+        except TypeError:  # settings within settings, or a list
+            key, found = (), None
+        if found is None:
+            row = flat(config)
+            kinds = zip(self.names, self.categories, strict=True)
+            found = tuple(_code(row.get(name), kind) for name, kind in kinds)
+            if len(self._kept) >= _MOST:
+                self._kept.clear()
+            if key:
+                self._kept[key] = found
+        return found
+
+    @property
+    def is_category(self) -> BoolArray:
+        """Which columns are categories."""
+        return np.array([kind is not None for kind in self.categories], bool)
+
+
+NO_SETTINGS = Encoder((), ())
+
+
+def _missing(x: object) -> bool:
+    if x is None or (isinstance(x, str) and not x):
+        return True
+    blank = type(x).__name__ in ("NAType", "NaTType")  # of pandas, where `!=` may be neither
+    return blank or (isinstance(x, (float, np.floating)) and bool(x != x))
+
+
+def _is_number(x: object) -> bool:
+    return _missing(x) or isinstance(x, (Real, np.bool_))
+
+
+def _code(x: Any, kind: dict[str, int] | None) -> float:
+    """A setting as a number; NaN if it is missing, or a text in place of a number.
+
+    A category that the log does not have gets a code of its own, so that runs can teach it.
+    """
+    if _missing(x):
+        return math.nan
+    if kind is not None:
+        word = str(x)
+        if word in kind:
+            return kind[word]
+        return float(len(kind) + crc32(word.encode("utf-8", "surrogatepass")))
+    if not _is_number(x):
+        return math.nan
+    return float(min(max(x, -_LARGEST), _LARGEST))
 
 
 # -- blanks, cumulative costs, times of day -------------------------------------------------------
@@ -349,8 +468,8 @@ def with_skipped(cost: FloatArray, run: IntArray, kept: BoolArray) -> FloatArray
 def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
     """What each row cost; for cumulative costs, the differences within a run."""
     first = np.diff(run, prepend=-1) != 0  # rows of a run lie together
-    clock = len(cost) and cost.min() > _TIME_OF_DAY
     starts = np.flatnonzero(first)
+    clock = len(cost) and cost.min() > _TIME_OF_DAY
     if cumulative:
         each = np.asarray(cost - np.where(first, 0.0, np.roll(cost, 1)))
         if clock:
@@ -366,11 +485,7 @@ def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
             f"look like times of day. Say `cumulative=True`, so that the differences count."
         )
     runs = [x for x in np.split(cost, starts[1:]) if len(x) >= _ROWS and np.isfinite(x).all()]
-    rises = [np.diff(x) for x in runs]
-    if len(rises) > 1 and all(
-        x.min() > 0 and x.std() < _EVEN * x.mean() and paid[-1] > 2 * paid[0]
-        for x, paid in zip(rises, runs, strict=True)
-    ):
+    if len(runs) > 1 and all(map(_rises_evenly, runs)):
         warnings.warn(
             "the costs of every run rise evenly from row to row, as if they were counted from the "
             "start of the run; they are taken as counted from the row before. If they are not, say "
@@ -379,3 +494,9 @@ def step_costs(cost: FloatArray, run: IntArray, cumulative: bool) -> FloatArray:
             stacklevel=4,
         )
     return cost
+
+
+def _rises_evenly(cost: FloatArray) -> bool:
+    rise = np.diff(cost)
+    even = rise.min() > 0 and rise.std() < _EVEN * rise.mean()
+    return bool(even and cost[-1] > 2 * cost[0])

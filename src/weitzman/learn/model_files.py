@@ -21,9 +21,8 @@ from ..errors import InvalidArgument, InvalidFile
 from ..files import documents as check
 from ..files.documents import explained, read_document
 from ..files.instances import MAX_BYTES
-from .features import Encoder
-from .ladder import Ladder
-from .noise import Belief, ScoreNoise
+from .ladder import Belief, Ladder, ScoreNoise
+from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
 
 FORMAT = "weitzman/resemblance-model/1"
@@ -52,13 +51,10 @@ def save(model: ResemblanceModel, path: Path) -> None:
         return [None if np.isnan(v) else v for v in x.tolist()]
 
     head = {
-        "format": FORMAT,
-        "price": model.price,
-        "minimize": model.minimize,
-        "options": asdict(model.options),
-        "rungs": ladder.rungs.tolist(),
+        "format": FORMAT, "price": model.price, "minimize": model.minimize,
+        "options": asdict(model.options), "rungs": ladder.rungs.tolist(),
         "settings": [[name, None if kind is None else list(kind)] for name, kind in pairs],
-    }
+    }  # fmt: skip
     if model.noise is not None:
         found = model.noise
         lists = {name: getattr(found, name).tolist() for name in _NOISE_KEYS[2:]}
@@ -150,32 +146,28 @@ def _encoder(x: Any) -> Encoder:
     """The settings that are known: a name with its categories, or null for a number."""
     if not isinstance(x, list):
         check.wrong("settings", "a list of settings", x)
-    names, kinds = [], []
+    kinds: dict[str, dict[str, int] | None] = {}
     for i, pair in enumerate(x):
-        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-            check.wrong(f"settings[{i}]", "a name and its categories, or null", pair)
-        words = pair[1]
-        if words is not None:
-            texts = isinstance(words, list) and all(isinstance(w, str) for w in words)
-            if not texts or len(set(words)) < len(words):
-                check.wrong(f"settings[{i}]", "a name and different categories, or null", pair)
-        names.append(pair[0])
-        kinds.append(None if words is None else {word: k for k, word in enumerate(words)})
-    if len(set(names)) < len(names):
+        words = pair[1] if isinstance(pair, list) and len(pair) == 2 else ()
+        texts = isinstance(words, list) and all(isinstance(w, str) for w in words)
+        different = texts and len(set(words)) == len(words)
+        if not (words is None or different) or not isinstance(pair[0], str):
+            check.wrong(f"settings[{i}]", "a name and its different categories, or null", pair)
+        kinds[pair[0]] = None if words is None else {word: k for k, word in enumerate(words)}
+    if len(kinds) < len(x):
         raise InvalidFile("settings: each setting must be named once.")
-    return Encoder(tuple(names), tuple(kinds))
+    return Encoder(tuple(kinds), tuple(kinds.values()))
 
 
 def _options(x: Any) -> FitOptions:
-    names = tuple(f.name for f in fields(FitOptions))
-    x = _all_fields(x, "options", names)
+    x = _all_fields(x, "options", tuple(f.name for f in fields(FitOptions)))
     read: dict[str, Any] = {
-        k: check.whole(x[k], f"options: {k}", least, 10_000) for k, least in _WHOLE.items()
-    }
-    read |= {k: _number(x[k], f"options: {k}") for k in names if k not in (*_WHOLE, "limit")}
-    limit = None if x["limit"] is None else _number(x["limit"], "options: limit")
+        k: check.whole(v, f"options: {k}", _WHOLE[k], 10_000) if k in _WHOLE
+        else None if v is None and k == "limit" else _number(v, f"options: {k}")
+        for k, v in x.items()
+    }  # fmt: skip
     try:
-        return FitOptions(**read, limit=limit)
+        return FitOptions(**read)
     except ValueError as error:
         raise InvalidFile(f"options: {error}") from None
 
@@ -193,22 +185,21 @@ def _ladder(runs: list[Any], rungs: FloatArray, sign: float, settings: int) -> L
         where = f"runs[{i}]"
         run = _all_fields(run, where, _RUN_KEYS)
         shown, paid = _array(run["best"], f"{where}: best"), _array(run["cost"], f"{where}: cost")
-        if not 1 <= len(shown) <= size or len(paid) != len(shown):
+        k = seen[i] = len(shown)
+        if not 1 <= k <= size or len(paid) != k:
             raise InvalidFile(
                 f"{where}: best and cost must have equally many entries, from 1 to {size}, but "
-                f"they have {len(shown)} and {len(paid)}."
+                f"they have {k} and {len(paid)}."
             )
         if (np.diff(sign * shown) < 0).any():
             raise InvalidFile(f"{where}: the best score so far must never get worse.")
         if (paid < 0).any():
             raise InvalidFile(f"{where}: a cost must be at least 0.")
-        k = seen[i] = len(shown)
         gone[i] = _bool(run["gone"], f"{where}: gone")
         weight[i] = _number(run["weight"], f"{where}: weight", above=0.0)
-        best[i], cost[i, :k] = sign * shown[-1], paid
-        best[i, :k] = sign * shown
-        last[i, :k] = sign * _array(run["last"], f"{where}: last", k)
-        mean[i, :k] = sign * _array(run["mean"], f"{where}: mean", k)
+        best[i], best[i, :k], cost[i, :k] = sign * shown[-1], sign * shown, paid
+        for name, out in ("last", last), ("mean", mean):
+            out[i, :k] = sign * _array(run[name], f"{where}: {name}", k)
         config[i] = _array(run["settings"], f"{where}: settings", settings)
     steps = rungs.astype(np.int64)
     return Ladder(steps, best, last, mean, cost, config, seen, gone | (seen == size), weight)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .capped_runs import CappedRuns, Center, SegmentLaw
 from .curves import Curves
-from .features import Config, Encoder
 from .ladder import (
     Ladder,
+    ScoreNoise,
     check_scores_alike,
     choose_rungs,
     climb,
@@ -25,12 +24,11 @@ from .ladder import (
     compared_costs,
     cost_levels,
     imagined,
-    say_costs_differ,
     usual_cost,
 )
-from .noise import ScoreNoise
+from .log_tables import Config, Encoder
 from .resembling_runs import ResemblingRuns, thinned
-from .run_model import RunModel, Shown
+from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, price_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +39,13 @@ class FitOptions:
     ----------
     ratio : float
         A rung is set where a run has paid this many times what it had paid at the rung before.
-    tail : float
-        How many runs of the log the imagined runs count for, which are better than all.
-    least : float
-        The least average distance of imagined runs above the best, in points of score.
+    tail, least : float
+        How many runs of the log the imagined runs count for, which are better than all, and their
+        least average distance above the best, in points of score.
     limit : float or None
         The best possible score, such as 1 for an accuracy or 0 for a loss, if known.
-    trees : int
-        Trees grown for each segment.
-    leaf : int
-        The fewest runs in a leaf.
+    trees, leaf : int
+        Trees grown for each segment, and the fewest runs in a leaf.
     states : int
         The most runs of the log that serve as states. In a larger log, some runs below the best
         stand for several runs.
@@ -65,17 +60,16 @@ class FitOptions:
     states: int = 1000
 
     def __post_init__(self) -> None:
-        rules = {
-            "ratio must be above 1": self.ratio > 1,
-            "tail must be at least 0": self.tail >= 0,
-            "least must be at least 0": self.least >= 0,
-            "trees must be at least 1": self.trees >= 1,
-            "leaf must be at least 1": self.leaf >= 1,
-            "states must be at least 3": self.states >= 3,
-        }
-        for rule, kept in rules.items():
-            if not kept:
-                raise InvalidArgument(f"{rule}, but it is {getattr(self, rule.split()[0])!r}.")
+        least = {"tail": 0, "least": 0, "trees": 1, "leaf": 1, "states": 3}
+        for name, low in least.items():
+            if not getattr(self, name) >= low:
+                raise InvalidArgument(
+                    f"{name} must be at least {low}, but it is {getattr(self, name)!r}."
+                )
+        if not self.ratio > 1:
+            raise InvalidArgument(f"ratio must be above 1, but it is {self.ratio!r}.")
+        if self.limit is not None and not np.isfinite(self.limit):
+            raise InvalidArgument(f"the limit must be finite, or None, but it is {self.limit!r}.")
 
 
 _VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
@@ -89,14 +83,10 @@ class ResemblanceModel(RunModel):
 
     Attributes
     ----------
-    price : float
-        What one point of score is worth, in units of cost.
-    minimize : bool
-        Lower scores are better.
+    price, minimize, rungs
+        As in :class:`RunModel`.
     options : FitOptions
         How the law was learned.
-    rungs : (R,) array of int
-        The steps at which to decide whether a run continues.
     ladder : Ladder
         The runs that the law was learned from, as seen from the rungs.
     encoder : Encoder
@@ -130,24 +120,14 @@ class ResemblanceModel(RunModel):
     _capped: CappedRuns
 
     def __init__(
-        self,
-        ladder: Ladder,
-        encoder: Encoder,
-        *,
-        price: float,
-        minimize: bool,
-        options: FitOptions,
-        last: ResemblanceModel | None = None,
-    ) -> None:
+        self, ladder: Ladder, encoder: Encoder, *, price: float, minimize: bool,
+        options: FitOptions, last: ResemblanceModel | None = None,
+    ) -> None:  # fmt: skip
         self.minimize, self.options = minimize, options
         self.ladder, self.encoder = ladder, encoder
         self._ceiling = ceiling_of(options.limit, minimize)
         self.price = check_price(price)
         best = float(ladder.best.max())
-        if options.limit is not None and not np.isfinite(options.limit):
-            raise InvalidArgument(
-                f"the limit must be finite, or None, but it is {options.limit!r}."
-            )
         if best > self._ceiling:
             raise InvalidArgument(
                 f"no score may be better than the limit of {options.limit:g}, but a run showed "
@@ -166,20 +146,14 @@ class ResemblanceModel(RunModel):
         if options.tail > 0:
             # by the rule of succession, every run of the search since the last record is a failure:
             # otherwise the hope that one lucky run of the log raises would outlive all of them
-            final = known.best[np.arange(real), known.seen - 1]
-            vain = real - max(int(final.argmax()) + 1, real - len(rest))
+            vain = real - max(int(known.final.argmax()) + 1, real - len(rest))
             tail = options.tail * _VAIN / (_VAIN + vain)
             better = imagined(known, tail=tail, least=options.least, ceiling=self._ceiling)
             known = known.joined(better)
         self._runs = ResemblingRuns.of(
-            known,
-            self.encoder,
-            self._usual,
-            real=real,
-            trees=options.trees,
-            leaf=options.leaf,
+            known, self.encoder, self._usual, real=real, trees=options.trees, leaf=options.leaf,
             last=None if last is None else last._runs,
-        )
+        )  # fmt: skip
         self.rungs = ladder.rungs[: len(self._runs.stages)]
         chosen: list[Center | None] = []
         if last is not None:  # centers serve again where the trees do
@@ -205,8 +179,7 @@ class ResemblanceModel(RunModel):
         """What a run that goes to its end costs on average, in points of score."""
         ladder = self.ladder
         over = ladder.gone if ladder.gone.any() else np.ones(len(ladder), bool)
-        seen = np.arange(ladder.cost.shape[1]) < ladder.seen[:, None]
-        paid = (ladder.cost * seen).sum(axis=1)[over]
+        paid = (ladder.cost * ladder.within).sum(axis=1)[over]
         return float(np.average(paid, weights=ladder.weight[over])) / self.price
 
     def at_price(self, price: float) -> ResemblanceModel:
@@ -227,37 +200,6 @@ class ResemblanceModel(RunModel):
         """The index of starting a run with each of these settings."""
         config = self.encoder.numbers(settings, len(settings))
         return self._capped.index(0, self._runs.start_law(config))
-
-    def next_index(
-        self,
-        steps: Sequence[int],
-        scores: Sequence[float],
-        costs: Sequence[float] | None = None,
-        settings: Config | None = None,
-    ) -> float:
-        """The index of continuing a run that has shown these scores, in units of cost.
-
-        Minus infinity at the end of a run, and if its last score is NaN: such a run has diverged.
-
-        Parameters
-        ----------
-        steps, scores : sequences of equal length
-            All that was seen of the run, by ascending step.
-        costs : sequence, optional
-            What each row cost. Where runs differ in cost, the costs so far tell what the next steps
-            will cost; without costs, the usual cost is taken.
-        settings : mapping, optional
-            What the run was started with, for a model that was learned from runs with settings.
-
-        Examples
-        --------
-        >>> from weitzman import learn
-        >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
-        >>> good, bad = model.next_index([0, 1], [0.3, 0.4]), model.next_index([0, 1], [0.1, 0.1])
-        >>> good > bad
-        True
-        """
-        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
         """The index of continuing each of several runs."""
@@ -398,14 +340,10 @@ class ResemblanceModel(RunModel):
             paid.append(high)
         size = len(runs.stages)
         return Forest.from_arrays(
-            parent=np.arange(-1, size - 1),
-            cost=paid,
-            rewards=rewards,
-            law=law,
-            count=[n] + [1] * (size - 1),
-            names=[f"0:{step}" for step in self.rungs],
+            parent=np.arange(-1, size - 1), cost=paid, rewards=rewards, law=law,
+            count=[n] + [1] * (size - 1), names=[f"0:{step}" for step in self.rungs],
             outside=-np.inf,
-        )
+        )  # fmt: skip
 
     def updated(self, curves: Curves, last: ResemblanceModel | None = None) -> ResemblanceModel:
         """The model learned from these curves too, with the same rungs and options.
@@ -422,7 +360,8 @@ class ResemblanceModel(RunModel):
         if self.noise is not None:  # scores count as the means of their re-evaluations
             curves = self.noise.without(curves)
         new = climb(curves, self.ladder.rungs, self.encoder)
-        check_scores_alike(self.ladder, new, self.minimize)
+        if last is None:
+            check_scores_alike(self.ladder, new, self.minimize)
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
         level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
         found = compared_costs(self.ladder, new, level)
@@ -431,7 +370,7 @@ class ResemblanceModel(RunModel):
             log = replace(log, cost=log.cost * found.ratio)
         model = self.relearned(log.joined(new), last)
         model.noise = self.noise
-        model.warned_ratio = say_costs_differ(found, 1.0 if last is None else last.warned_ratio)
+        model.warned_ratio = found.warned(1.0 if last is None else last.warned_ratio)
         return model
 
     def relearned(self, ladder: Ladder, last: ResemblanceModel | None = None) -> ResemblanceModel:
@@ -440,24 +379,15 @@ class ResemblanceModel(RunModel):
         ``last`` was learned from the first of these runs, and may serve again.
         """
         return ResemblanceModel(
-            ladder,
-            self.encoder,
-            price=self.price,
-            minimize=self.minimize,
-            options=self.options,
+            ladder, self.encoder, price=self.price, minimize=self.minimize, options=self.options,
             last=last,
-        )
+        )  # fmt: skip
 
 
 def fit(
-    curves: Curves,
-    *,
-    price: float | None = None,
-    full_run_cost: float | None = None,
-    limit: float | None = None,
-    options: FitOptions | None = None,
-    rescored: bool | float = False,
-) -> ResemblanceModel:
+    curves: Curves, *, price: float | None = None, full_run_cost: float | None = None,
+    limit: float | None = None, options: FitOptions | None = None, rescored: bool | float = False,
+) -> ResemblanceModel:  # fmt: skip
     """Learn the law of a run from curves.
 
     Parameters
@@ -477,11 +407,7 @@ def fit(
         The prize is what a re-evaluation of the chosen run shows, not the score that it has shown:
         the best of many noisy scores is too high. With True the noise of scores is learned from the
         log; a number states its standard deviation. Then every score counts as the mean of its
-        re-evaluations, in the log and in the search. See :mod:`weitzman.learn.noise`.
-
-    Returns
-    -------
-    ResemblanceModel
+        re-evaluations, in the log and in the search.
 
     Examples
     --------
@@ -523,24 +449,6 @@ def fit(
     return ResemblanceModel(ladder, encoder, price=worth, minimize=curves.minimize, options=options)
 
 
-def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
-    """What a point of score is worth, given directly or by the points that a full run costs."""
-    if (price is None) == (full_run_cost is None):
-        raise InvalidArgument("give either `price` or `full_run_cost`.")
-    if full_run_cost is None:
-        assert price is not None
-        return price
-    if not 0 < full_run_cost < np.inf:
-        raise InvalidArgument(
-            f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
-        )
-    whole = curves.ended if curves.ended.any() else np.ones(len(curves), bool)
-    mean = float(curves.total_cost[whole].mean())
-    if not mean > 0:
-        raise InvalidArgument("the runs of the log cost nothing: state `price` instead.")
-    return mean / full_run_cost
-
-
 def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
     """Runs in about ``most`` groups by worth: the share of each run in its group, (groups, runs).
 
@@ -558,37 +466,3 @@ def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) 
                 rows.append(np.zeros(len(worth)))
                 rows[-1][members] = weight[members] / weight[members].sum()
     return np.array(rows)
-
-
-def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
-    """Runs under way as curves. A run without costs, or with no costs above 0, costs the usual."""
-    paid = [np.zeros(len(run.steps)) if run.costs is None else run.costs for run in runs]
-    for run, costs in zip(runs, paid, strict=True):
-        if not len(run.steps) == len(run.scores) == len(costs):
-            raise InvalidArgument("a run must have one score and one cost per step.")
-    blank = ("",) * len(runs)
-    return Curves(
-        runs=tuple(map(str, range(len(runs)))),
-        start=np.cumsum([0, *(len(run.steps) for run in runs)]),
-        step=np.concatenate([np.asarray(run.steps, np.int64) for run in runs]),
-        score=np.concatenate([np.asarray(run.scores, np.float64) for run in runs]),
-        cost=np.concatenate([np.asarray(x, np.float64) for x in paid]),
-        task=blank,
-        kind=blank,
-        ended=np.zeros(len(runs), bool),
-        minimize=minimize,
-    )
-
-
-def check_price(price: object) -> float:
-    """A price as a number; an InvalidArgument unless it is positive and finite."""
-    if not isinstance(price, Real) or not 0 < float(price) < np.inf:
-        raise InvalidArgument(f"the price must be positive and finite, but it is {price!r}.")
-    return float(price)
-
-
-def ceiling_of(limit: float | None, minimize: bool) -> float:
-    """The limit of scores, turned so that higher is better."""
-    if limit is None:
-        return np.inf
-    return -limit if minimize else limit

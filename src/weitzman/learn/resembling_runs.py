@@ -35,8 +35,8 @@ import numpy as np
 from .._common.arrays import BoolArray, FloatArray, IntArray
 from .._kernels.leaves import Fallen, Known, Nodes, Outcomes, fall, grow, resemblance
 from .capped_runs import DOUBTS, Center, Forecast, Peers, SegmentLaw, chosen_center, upper_half
-from .features import Encoder, Repeats, features, is_category
-from .ladder import Ladder, cost_levels
+from .ladder import Ladder, cost_levels, features, is_category
+from .log_tables import Encoder
 
 _SHARE = 0.632  # of the runs in the bag of a tree
 
@@ -49,44 +49,20 @@ _SEED = 20160  # of the trees, so that the same log gives the same model
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """Trees grown from runs, and where these runs fall.
+    """Trees grown from n runs, and where these runs fall."""
 
-    Attributes
-    ----------
-    category : (F,) array of bool
-        Which features are categories.
-    nodes : Nodes
-        Features, splits and left children of all nodes, and where each tree begins.
-    bags : (trees, n) array of bool
-        The runs that each tree was grown from.
-    leaf : (trees, n) array of int
-        Where each run falls.
-    weight : (n,) array of float
-        How much each run counts.
-    known : (n, F) array of float
-        What is known about each run.
-    """
-
-    category: BoolArray
-    nodes: Nodes
-    bags: BoolArray
-    leaf: IntArray
-    weight: FloatArray
-    known: FloatArray
+    category: BoolArray  # which features are categories
+    nodes: Nodes  # features, splits and left children of all nodes, and where each tree begins
+    bags: BoolArray  # (trees, n): the runs that each tree was grown from
+    leaf: IntArray  # (trees, n): where each run falls
+    weight: FloatArray  # how much each run counts
+    known: FloatArray  # (n, F): what is known about each run
 
     @classmethod
     def grown(
-        cls,
-        known: FloatArray,
-        category: BoolArray,
-        target: FloatArray,
-        weight: FloatArray,
-        *,
-        trees: int,
-        leaf: int,
-        random: np.random.Generator,
-        bags: BoolArray | None = None,
-    ) -> Trees:
+        cls, known: FloatArray, category: BoolArray, target: FloatArray, weight: FloatArray, *,
+        trees: int, leaf: int, random: np.random.Generator, bags: BoolArray | None = None,
+    ) -> Trees:  # fmt: skip
         """Trees that separate runs with different targets, by what is known about the runs."""
         if bags is None:  # about two thirds of the runs in each tree; a single run is in every tree
             n = len(known)
@@ -99,6 +75,10 @@ class Trees:
         nodes = grow(seen, Outcomes(target, weight), bags, seeds, leaf)
         return cls(category, nodes, bags, fall(seen, nodes), weight, known)
 
+    def _fall(self, known: FloatArray) -> IntArray:
+        """Where other runs fall."""
+        return fall(Known(np.ascontiguousarray(known), self.category), self.nodes)
+
     def joined_by(self, known: FloatArray, bags: BoolArray, weight: FloatArray) -> Trees:
         """The same trees with other runs in their leaves: those that shaped them, and more."""
         leaf, n = np.empty(bags.shape, np.int64), min(len(known), len(self.known))
@@ -106,7 +86,7 @@ class Trees:
         same = ((old == now) | (np.isnan(old) & np.isnan(now))).all(axis=1)
         new = np.append(~same, np.ones(len(known) - n, bool))
         leaf[:, ~new] = self.leaf[:, np.flatnonzero(~new)]
-        leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
+        leaf[:, new] = self._fall(known[new])
         return replace(self, bags=bags, leaf=leaf, weight=weight, known=known)
 
     def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
@@ -117,7 +97,7 @@ class Trees:
         """
         leaf, new = self.leaf[:, own], own < 0
         if new.any():
-            leaf[:, new] = fall(Known(np.ascontiguousarray(known[new]), self.category), self.nodes)
+            leaf[:, new] = self._fall(known[new])
         runs = Fallen(self.leaf, self.bags, self.weight)
         return np.asarray(resemblance(leaf, own, runs, len(self.nodes.feature)))
 
@@ -130,21 +110,12 @@ class SegmentCosts:
     so that a few short segments with inexact times do not decide. Before the first segment, and
     where runs cost about the same, costs are averaged. Where other runs with the same settings tell
     more, the growth is shrunken to theirs, and other runs say only how far off that is.
-
-    Attributes
-    ----------
-    cost, level : (n,) arrays of float
-        What the segment cost, and the cost level of the segment before it.
-    doubt : float
-        How little a run with the same settings counts; infinite for not at all.
-    own : (n,) array of float
-        The growth of each run that is expected by the other runs, NaN for none.
     """
 
-    cost: FloatArray
-    level: FloatArray
-    doubt: float
-    own: FloatArray
+    cost: FloatArray  # what the segment cost,
+    level: FloatArray  # and the cost level of the segment before it
+    doubt: float  # how little a run with the same settings counts; infinite for not at all
+    own: FloatArray  # the growth that the other runs expect of each run, NaN for none
 
     @classmethod
     def of(cls, cost: FloatArray, level: FloatArray) -> SegmentCosts:
@@ -199,36 +170,18 @@ class SegmentCosts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One segment of a line.
+    """One segment of a line."""
 
-    Attributes
-    ----------
-    trees : Trees
-        Grown from the runs that were seen to its end.
-    runs : (n,) array of int
-        The numbers of these runs in the ladder.
-    costs : SegmentCosts
-        What the segment cost each run.
-    grown : int
-        How many runs there were when the trees were grown.
-    peers : Peers
-        Which of these runs have the same settings.
-    """
-
-    trees: Trees
-    runs: IntArray
+    trees: Trees  # grown from the runs that were seen to its end
+    runs: IntArray  # the numbers of these runs in the ladder
     costs: SegmentCosts
-    grown: int
-    peers: Peers
+    grown: int  # how many runs there were when the trees were grown
+    peers: Peers  # which of these runs have the same settings
 
     def law(
-        self,
-        known: FloatArray,
-        level: FloatArray,
-        best: FloatArray,
-        group: IntArray,
+        self, known: FloatArray, level: FloatArray, best: FloatArray, group: IntArray,
         own: IntArray | None = None,
-    ) -> SegmentLaw:
+    ) -> SegmentLaw:  # fmt: skip
         """The law of runs by what was seen of them before the segment.
 
         That is their features, the cost level of the segment before, the best score so far (0 at
@@ -263,43 +216,24 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResemblingRuns:
-    """The stages of a line, and the runs that they were learned from.
-
-    Attributes
-    ----------
-    ladder : Ladder
-    levels : (n, R) array of float
-        The cost level of each segment of each run; 0 where runs cost about the same.
-    repeats : Repeats
-        The different settings.
-    group : (n,) array of int
-        The number of the settings of each run; -1 for none.
-    stages : list of Stage
-    """
+    """The stages of a line, and the runs that they were learned from."""
 
     ladder: Ladder
-    levels: FloatArray
-    repeats: Repeats
-    group: IntArray
+    levels: FloatArray  # (n, R): the cost level of each segment; 0 where runs cost about the same
+    number: dict[bytes, int]  # of the different settings
+    group: IntArray  # the number of the settings of each run; -1 for none
     stages: list[Stage]
 
     @classmethod
     def of(
-        cls,
-        ladder: Ladder,
-        encoder: Encoder,
-        usual: FloatArray,
-        *,
-        real: int,
-        trees: int,
-        leaf: int,
-        last: ResemblingRuns | None = None,
-    ) -> ResemblingRuns:
+        cls, ladder: Ladder, encoder: Encoder, usual: FloatArray, *, real: int, trees: int,
+        leaf: int, last: ResemblingRuns | None = None,
+    ) -> ResemblingRuns:  # fmt: skip
         """Grow trees for every segment that a run was seen to finish.
 
         The first ``real`` runs were logged, the others are imagined. ``last`` was made from the
-        first of these runs. Its trees serve again, with all runs in
-        their leaves, as long as there are not many more runs than the trees were grown from.
+        first of these runs. Its trees serve again, with all runs in their leaves, as long as there
+        are not many more runs than the trees were grown from.
         """
         levels = levels_of(ladder, usual)
         if last is not None and levels.any() != last.levels.any():
@@ -313,8 +247,8 @@ class ResemblingRuns:
             most = int(times.argmax())
             anew[most] |= times[most] >= _OUTGROWN
             kept = [None if new else old for new, old in zip(anew, last.stages, strict=True)]
-        repeats = Repeats.of(ladder.config)
-        group, stages = repeats.find(ladder.config), []
+        number = distinct(ladder.config)
+        group, stages = numbered(number, ladder.config), []
         for r in range(int(ladder.seen.max())):
             runs = np.flatnonzero(ladder.seen > r)
             mine, level = ladder.select(runs), levels[runs]
@@ -327,8 +261,7 @@ class ResemblingRuns:
                 grown = old.trees.joined_by(known, bags, mine.weight)
             else:
                 # trees tell apart the score at the end of the segment, the last one, and the cost
-                final = mine.best[np.arange(len(mine)), mine.seen - 1]
-                target = [_standard(upper_half(mine.best[:, r])), _standard(upper_half(final))]
+                target = [_standard(upper_half(x)) for x in (mine.best[:, r], mine.final)]
                 if level.any():
                     target.append(_COST * _standard(level[:, r]))
                 grown = Trees.grown(
@@ -340,7 +273,7 @@ class ResemblingRuns:
             count = len(runs) if old is None else old.grown
             costs, peers = SegmentCosts.of(mine.cost[:, r], before), Peers(group[runs], runs < real)
             stages.append(Stage(grown, runs, costs, count, peers))
-        made = cls(ladder, levels, repeats, group, stages)
+        made = cls(ladder, levels, number, group, stages)
         for r, stage in enumerate(stages):
             if levels.any() and stage.peers.repeated:  # costs by settings, if they forecast better
                 law = made.logged_law(r, stage.runs)
@@ -364,13 +297,13 @@ class ResemblingRuns:
         """The law of segment r for these runs, by what they had shown before it."""
         none = np.zeros(len(runs))
         level, best = (levels[:, r - 1], runs.best[:, r - 1]) if r else (none, none)
-        group = self.repeats.find(runs.config) if own is None else self.group[own]
+        group = numbered(self.number, runs.config) if own is None else self.group[own]
         return self.stages[r].law(features(runs, r, levels), level, best, group, own)
 
     def start_law(self, config: FloatArray) -> SegmentLaw:
         """The law of the first segment for runs with these settings."""
         none = np.zeros(len(config))
-        return self.stages[0].law(config, none, none, self.repeats.find(config))
+        return self.stages[0].law(config, none, none, numbered(self.number, config))
 
     def logged_law(self, r: int, own: IntArray) -> SegmentLaw:
         """The law for runs of the log, each learned from the other runs."""
@@ -391,10 +324,26 @@ class ResemblingRuns:
 
 def levels_of(ladder: Ladder, usual: FloatArray) -> FloatArray:
     """The cost level of each segment of each run; 0 where runs cost about the same."""
-    level = cost_levels(ladder.cost, usual)
-    seen = np.arange(level.shape[1]) < ladder.seen[:, None]
+    level, seen = cost_levels(ladder.cost, usual), ladder.within
     alike = not seen.any() or float(np.std(level[seen])) <= _ALIKE
     return np.zeros_like(level) if alike else level
+
+
+def distinct(config: FloatArray) -> dict[bytes, int]:
+    """The different rows of settings by number."""
+    return {key: k for k, key in enumerate(dict.fromkeys(_keys(config)))}
+
+
+def numbered(number: dict[bytes, int], config: FloatArray) -> IntArray:
+    """The number of each row of settings; -1 if it is new, or if every setting is missing."""
+    found = np.array([number.get(key, -1) for key in _keys(config)], np.int64)
+    return np.where(np.isnan(config).all(axis=1), -1, found)
+
+
+def _keys(config: FloatArray) -> list[bytes]:
+    """Rows as keys; all missing values are the same, and so are both zeros."""
+    plain = np.where(np.isnan(config), np.nan, config + 0.0)
+    return [row.tobytes() for row in plain]
 
 
 def _standard(x: FloatArray) -> FloatArray:
@@ -408,8 +357,7 @@ def thinned(ladder: Ladder, most: int) -> Ladder:
     n, own = len(ladder), most // 3
     if n <= most:
         return ladder
-    final = ladder.best[np.arange(n), ladder.seen - 1]
-    down = np.argsort(-final, kind="stable")
+    down = np.argsort(-ladder.final, kind="stable")
     rest = np.linspace(own, n - 1, most - own).round().astype(np.int64)
     kept = ladder.select(np.concatenate([down[:own], down[rest]]))
     weight = kept.weight.copy()

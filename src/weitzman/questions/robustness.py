@@ -333,7 +333,8 @@ class IndexSlopes:
     reward : PerBox
         ``reward[box][state]``: in the reward of a state of a box.
     chance : array of float
-        In the probability of each state of the box itself, the other probabilities fixed.
+        In the probability of each state of the box itself, the other probabilities and the mean
+        cost fixed: the difference of two entries is what moving probability between them gives.
     """
 
     index: float
@@ -387,7 +388,9 @@ def index_slopes(
         )
     places = f.within(box).tolist()
     s = None if state is None else f.state(int(f.parent[places[0]]), state)
-    gains = _after_each_state(free) - sigma
+    row, cost = f.laws[int(f.law[places[0]])], f.costs[int(f.cost[places[0]])]
+    row, cost = (x[min(s or 0, len(x) - 1)] for x in (row, cost))
+    gains = _after_each_state(free) - sigma - f.sign * (cost - cost @ row if len(cost) > 1 else 0.0)
     return IndexSlopes(
         sigma,
         _spread_out(f, f.laws.shape[f.law, 0], e.opened_after, places, -f.sign / above, s),

@@ -32,7 +32,8 @@ class Plan:
         return tuple(self.forest.name(v) for v in self.order)
 
     def _said(self, more: str) -> str:
-        return f"{type(self).__name__}({counted(len(self.order), 'box')}, value={self.value:.8g}, {more})"
+        size = counted(len(self.order), "box")
+        return f"{type(self).__name__}({size}, value={self.value:.8g}, {more})"
 
     _repr_html_ = as_html
 

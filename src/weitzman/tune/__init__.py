@@ -8,16 +8,11 @@ directly.
 May import ``learn`` and what lies below it.
 """
 
-from .full_runs import full_run_index as full_run_index
 from .outcome import Report as Report
 from .outcome import Result as Result
 from .outcome import RunRecord as RunRecord
-from .pacing import Ended as Ended
-from .pacing import Paced as Paced
-from .pacing import Reporter as Reporter
-from .pacing import paced as paced
 from .plain import optimize as optimize
-from .prices import Allowance as Allowance
+from .prices import full_run_index as full_run_index
 from .prices import price_from_past as price_from_past
 from .prices import price_from_trade as price_from_trade
 from .prices import price_within as price_within
@@ -25,6 +20,11 @@ from .race import Move as Move
 from .race import Race as Race
 from .race import RunModel as RunModel
 from .race import Seen as Seen
+from .refit import Allowance as Allowance
 from .refit import Refit as Refit
+from .runs import Ended as Ended
+from .runs import Paced as Paced
 from .runs import Past as Past
+from .runs import Reporter as Reporter
+from .runs import paced as paced
 from .search_space import draw as draw

@@ -1,10 +1,11 @@
 """Callbacks that report to a search, for Keras, Lightning, Hugging Face, XGBoost and LightGBM.
 
-Each takes the ``report`` that :func:`weitzman.tune.paced` hands to a function that trains, and
-shows a score whenever the library has evaluated one. While the run waits, the library waits within
-the callback; when the run is no longer worth its cost, the callback ends training in the way that
-the library provides. With ``checkpoint`` the state is saved before each report, so that a run that
-is no longer in memory can be brought back. No library is imported before its callback is made.
+Each takes the ``report`` that :func:`weitzman.tune.paced` hands to a function that trains, and the
+name of a ``metric`` in the library's log, and shows a score whenever the library has evaluated one.
+While the run waits, the library waits within the callback; when the run is no longer worth its
+cost, the callback ends training in the way that the library provides. With ``checkpoint``, a path,
+the state is saved there before each report, so that a run that is no longer in memory can be
+brought back. No library is imported before its callback is made.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from .._common.disk import replaced
 from ..errors import InvalidAnswer, InvalidArgument
-from .pacing import Reporter
+from .runs import Reporter
 
 File = str | os.PathLike[str]
 
@@ -27,49 +28,31 @@ File = str | os.PathLike[str]
 def for_keras(report: Reporter, metric: str, *, checkpoint: File | None = None) -> Any:
     """A callback for ``model.fit`` of Keras: a step is an epoch.
 
-    Parameters
-    ----------
-    report : Reporter
-    metric : str
-        A name such as ``"val_accuracy"``.
-    checkpoint : path, optional
-        Where to save the model after each epoch; the name ends with ``.keras``. To go on, load it
-        with ``keras.models.load_model`` and fit with ``initial_epoch=report.past.step``.
+    The name of the checkpoint ends with ``.keras``. To continue, load it with
+    ``keras.models.load_model`` and fit with ``initial_epoch=report.past.step``.
     """
     keras = _imported(report, "keras")
 
     class KerasReport(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """Shows a score after each epoch."""
-
         def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
             score = _found(logs or {}, metric)
-            _save(checkpoint, self.model.save)
-            if not report.offer(score, step=epoch + 1):
+            if not _show(report, score, epoch + 1, checkpoint, self.model.save):
                 self.model.stop_training = True
 
     return KerasReport()
 
 
 def for_lightning(report: Reporter, metric: str, *, checkpoint: File | None = None) -> Any:
-    """A callback for the ``Trainer`` of Lightning: a step is an epoch.
+    """A callback for the ``Trainer`` of Lightning: a step is an epoch, with its validation.
 
-    Parameters
-    ----------
-    report : Reporter
-    metric : str
-        The name in the log, such as ``"val_acc"``.
-    checkpoint : path, optional
-        Where to save after each epoch. To go on, give it to ``trainer.fit`` as ``ckpt_path``.
+    To continue, give the checkpoint to ``trainer.fit`` as ``ckpt_path``.
     """
     lightning = _imported(report, "lightning.pytorch")
 
     class LightningReport(lightning.Callback):  # type: ignore[misc, name-defined]
-        """Shows a score at the end of each epoch, after validation."""
-
         def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-            score = _found(trainer.callback_metrics, metric)
-            _save(checkpoint, trainer.save_checkpoint)
-            if not report.offer(score, step=trainer.current_epoch + 1):
+            score, step = _found(trainer.callback_metrics, metric), trainer.current_epoch + 1
+            if not _show(report, score, step, checkpoint, trainer.save_checkpoint):
                 trainer.should_stop = True
 
     return LightningReport()
@@ -78,20 +61,13 @@ def for_lightning(report: Reporter, metric: str, *, checkpoint: File | None = No
 def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any:
     """A callback for the ``Trainer`` of Hugging Face: a step is a step of the optimizer.
 
-    Parameters
-    ----------
-    report : Reporter
-    metric : str
-        A name such as ``"eval_loss"``; shown after each evaluation.
-    save : bool
-        Have the trainer save a checkpoint after each evaluation, and report then. To go on, call
-        ``trainer.train(resume_from_checkpoint=True)``.
+    A score is shown after each evaluation. With ``save`` the trainer saves a checkpoint then, and
+    the score is shown once it is saved. To continue, call
+    ``trainer.train(resume_from_checkpoint=True)``.
     """
     transformers = _imported(report, "transformers")
 
     class HuggingFaceReport(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
-        """Shows a score after each evaluation, once the model is saved if that is wanted."""
-
         def __init__(self) -> None:
             self._score: float | None = None
 
@@ -100,12 +76,9 @@ def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any
             if save:
                 control.should_save = True
                 return control
-            return self._show(state, control)
+            return self.on_save(args, state, control)
 
         def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
-            return control if self._score is None else self._show(state, control)
-
-        def _show(self, state: Any, control: Any) -> Any:
             score, self._score = self._score, None
             if score is not None and not report.offer(score, step=int(state.global_step)):
                 control.should_training_stop = True
@@ -117,31 +90,20 @@ def for_huggingface(report: Reporter, metric: str, *, save: bool = False) -> Any
 def for_xgboost(
     report: Reporter, data: str, metric: str, *, every: int = 1, checkpoint: File | None = None
 ) -> Any:
-    """A callback for ``xgboost.train``: a step is a round.
+    """A callback for ``xgboost.train``: a step is a round; reports every so many rounds.
 
-    Parameters
-    ----------
-    report : Reporter
-    data, metric : str
-        The name of one of the ``evals``, and one of its metrics.
-    every : int
-        Report each time after this many rounds.
-    checkpoint : path, optional
-        Where to save the model before each report; the name ends with ``.json`` or ``.ubj``. To go
-        on, give it as ``xgb_model`` and ask for ``report.past.step`` fewer rounds.
+    ``data`` is the name of one of the ``evals``. The name of the checkpoint ends with ``.json`` or
+    ``.ubj``. To continue, give it as ``xgb_model`` and ask for ``report.past.step`` fewer rounds.
     """
     xgboost = _imported(report, "xgboost")
 
     class XGBoostReport(xgboost.callback.TrainingCallback):  # type: ignore[misc, name-defined]
-        """Shows a score after every ``every`` rounds."""
-
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             rounds = int(model.num_boosted_rounds())
             if rounds % every:
                 return False
-            score = _found(_inner(evals_log, data), metric)
-            _save(checkpoint, model.save_model)
-            return not report.offer(score, step=rounds)
+            score = _found(_found(evals_log, data, "evaluation of"), metric)
+            return not _show(report, score, rounds, checkpoint, model.save_model)
 
     return XGBoostReport()
 
@@ -149,18 +111,10 @@ def for_xgboost(
 def for_lightgbm(
     report: Reporter, data: str, metric: str, *, every: int = 1, checkpoint: File | None = None
 ) -> Callable[[Any], None]:
-    """A callback for ``lightgbm.train``: a step is a round.
+    """A callback for ``lightgbm.train``: a step is a round; reports every so many rounds.
 
-    Parameters
-    ----------
-    report : Reporter
-    data, metric : str
-        One of the ``valid_names``, and one of its metrics.
-    every : int
-        Report each time after this many rounds.
-    checkpoint : path, optional
-        Where to save the model before each report. To go on, give it as ``init_model`` and ask for
-        ``report.past.step`` fewer rounds.
+    ``data`` is one of the ``valid_names``. To continue, give the checkpoint as ``init_model`` and
+    ask for ``report.past.step`` fewer rounds.
     """
     lightgbm = _imported(report, "lightgbm")
 
@@ -171,9 +125,8 @@ def for_lightgbm(
         found: dict[str, dict[str, float]] = {}
         for name, what, value, *_ in env.evaluation_result_list or []:
             found.setdefault(name, {})[what] = value
-        score = _found(_inner(found, data), metric)
-        _save(checkpoint, env.model.save_model)
-        if not report.offer(score, step=rounds):
+        score = _found(_found(found, data, "evaluation of"), metric)
+        if not _show(report, score, rounds, checkpoint, env.model.save_model):
             raise lightgbm.callback.EarlyStopException(env.iteration, env.evaluation_result_list)
 
     setattr(show, "order", 30)  # noqa: B010  after the evaluation was recorded
@@ -189,27 +142,17 @@ def partial_fits(
     steps: int,
     checkpoint: File | None = None,
 ) -> Any:
-    """Train a model of scikit-learn by ``partial_fit``, and report after each step.
+    """Train a model of scikit-learn by ``partial_fit``, and report after each of so many steps.
 
-    Parameters
-    ----------
-    report : Reporter
-    make : callable
-        ``make()`` gives a new model.
-    fit, score : callable
-        ``fit(model)`` calls ``partial_fit`` for one step; ``score(model)`` evaluates it.
-    steps : int
-        How many steps a full run has.
-    checkpoint : path, optional
-        Where to keep the model as a pickle before each report; a run that is brought back continues
-        from there. Only read files that you have written.
-
-    Returns
-    -------
-    model
+    ``make()`` gives a new model, ``fit(model)`` calls ``partial_fit`` for one step, and
+    ``score(model)`` evaluates it. The checkpoint is a pickle, from which a run that is brought back
+    continues; only read files that you have written. Returns the model.
     """
     _check_report(report)
-    done, model = _load(report, checkpoint) or (0, make())
+    done, model = 0, None
+    if checkpoint is not None and report.past.step:
+        done, model = pickle.loads(Path(checkpoint).read_bytes())
+    model = make() if model is None else model
     for step in range(done + 1, steps + 1):
         fit(model)
         found = float(score(model))
@@ -219,7 +162,6 @@ def partial_fits(
 
 
 def _check_report(report: object) -> None:
-    """Refuse anything but the ``report`` that a training function receives."""
     if not isinstance(report, Reporter):
         raise InvalidArgument(
             f"a callback takes the `report` that `tune.paced` hands to a function that trains, but "
@@ -236,37 +178,28 @@ def _pickle(what: object, path: str) -> None:
     Path(path).write_bytes(pickle.dumps(what))
 
 
-def _load(report: Reporter, checkpoint: File | None) -> tuple[int, Any] | None:
-    """What was kept of a run that is brought back."""
-    if checkpoint is None or not report.past.step:
-        return None
-    step, model = pickle.loads(Path(checkpoint).read_bytes())
-    return int(step), model
+def _show(
+    report: Reporter, score: float, step: int, checkpoint: File | None, save: Callable[[str], Any]
+) -> bool:
+    """Save, then report; returns whether to go on."""
+    _save(checkpoint, save)
+    return report.offer(score, step=step)
 
 
 def _save(checkpoint: File | None, save: Callable[[str], Any]) -> None:
     """Save beside the checkpoint and then replace it, so that a whole checkpoint always exists."""
-    if checkpoint is None:
-        return
-    path = Path(checkpoint)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(str(path)) as new:
-        save(new)
+    if checkpoint is not None:
+        Path(checkpoint).parent.mkdir(parents=True, exist_ok=True)
+        with replaced(str(checkpoint)) as new:
+            save(new)
 
 
-def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    if name not in found:
-        raise InvalidAnswer(
-            f"there is no evaluation of {name!r}; there are "
-            f"{', '.join(map(repr, found)) or 'none'}."
-        )
-    return dict(found[name])
-
-
-def _found(metrics: Mapping[str, Any], name: str) -> float:
+def _found(metrics: Mapping[str, Any], name: str, what: str = "metric") -> Any:
+    """A number, the last of a list, or the metrics of one evaluation."""
     if name not in metrics:
-        raise InvalidAnswer(
-            f"there is no metric {name!r}; there are {', '.join(map(repr, metrics)) or 'none'}."
-        )
+        there = ", ".join(map(repr, metrics)) or "none"
+        raise InvalidAnswer(f"there is no {what} {name!r}; there are {there}.")
     value = metrics[name]
+    if isinstance(value, Mapping):
+        return value
     return float(value[-1] if isinstance(value, (list, tuple)) else value)

@@ -16,45 +16,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
+from .._common.arrays import check_counts
 from ..errors import InvalidAnswer, InvalidArgument, WeitzmanError
-from .outcome import Display, Report
-from .prices import Allowance
+from .outcome import Display, Report, Result, keep, result_of
 from .race import Move, Race
-from .refit import refitting
-from .run_store import NoMore, TakenOver
+from .refit import Allowance, refitting
+from .run_store import NoMore, RunStore, TakenOver
 from .runs import Clock, Live, Moved, Past, Row, Start, carry_out, takes_past
+
+if TYPE_CHECKING:
+    from .optuna_store import StudyStore
 
 Callback = Callable[[Report], object]
 Catch = type[Exception] | Sequence[type[Exception]]
 Missing = Literal["abandon", "replay"]
-T = TypeVar("T")
 
 _HOPELESS = 100  # after this many runs without a score, something else must be wrong
 _PATIENCE = 20  # wait this many times as long as computing the gain took before doing it again
 _SOON, _LATER = 0.02, 0.5  # seconds between two looks at what other processes do
-
-
-class SearchStore(Protocol):
-    """A record of what was started, seen and paid; see :class:`~weitzman.tune.run_store.RunStore`.
-
-    Several processes may write in it: ``turn`` brings the race up to date, and a process may only
-    advance a run once ``begin`` or ``take`` has given it the run.
-    """
-
-    @property
-    def durable(self) -> bool: ...
-    def turn(self, do: Callable[[], T]) -> T: ...
-    def held(self, run: int) -> bool: ...
-    def take(self, run: int, until: int) -> bool: ...
-    def begin(self, candidate: int | None) -> int | None: ...
-    def config(self, run: int) -> Any: ...
-    def seen(self, run: int, row: Row) -> None: ...
-    def paid(self, run: int, cost: float) -> None: ...
-    def over(self, run: int, how: str, why: str) -> None: ...
-    def waits(self, run: int) -> None: ...
-    def settled(self, runs: Sequence[int]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +67,10 @@ def checked(
             f"`catch` must be a class of exceptions or several, such as ValueError, but it is "
             f"{catch!r}."
         )
-    watchers: list[Callback] = [
-        *([callback] if callback else []),
-        *([Display()] if progress else []),
-    ]
+    watchers = [watch for watch in (callback, Display() if progress else None) if watch]
     s = LoopSettings(catch=tuple(kinds), watchers=watchers, **options)
-    if isinstance(s.workers, bool) or not isinstance(s.workers, int) or s.workers < 1:
-        raise InvalidArgument(
-            f"`workers` must be a whole number from 1 on, but it is {s.workers!r}."
-        )
+    check_counts(workers=s.workers)
+    check_counts(0, max_in_memory=s.max_in_memory)
     if s.on_missing_checkpoint not in ("abandon", "replay"):
         raise InvalidArgument(
             f'`on_missing_checkpoint` must be "abandon" or "replay", but it is '
@@ -102,11 +78,6 @@ def checked(
         )
     if s.timeout is not None and not s.timeout > 0:
         raise InvalidArgument(f"`timeout` must be seconds above 0, but it is {s.timeout!r}.")
-    kept = s.max_in_memory
-    if kept is not None and (isinstance(kept, bool) or not isinstance(kept, int) or kept < 0):
-        raise InvalidArgument(
-            f"`max_in_memory` must be a whole number from 0 on, but it is {kept!r}."
-        )
     if s.executor is not None and not hasattr(s.executor, "submit"):
         raise InvalidArgument(f"`executor` must have `submit`, but it is {s.executor!r}.")
     needs = None
@@ -114,7 +85,7 @@ def checked(
         needs = "in a shared search, runs go from one process to another"
     elif s.executor is not None:
         needs = "with an executor, runs are brought back for every move"
-    elif kept is not None:
+    elif s.max_in_memory is not None:
         needs = "with `max_in_memory`, runs that wait are brought back from their checkpoints"
     if needs is not None and not takes_past(start):
         raise InvalidArgument(f"{needs}, so `start` must take a parameter `past`, but it does not.")
@@ -136,18 +107,12 @@ class _Inline:
 class Loop:
     """Carries out the moves of a race until nothing is worth its cost.
 
-    Parameters
-    ----------
-    race : Race
-        In the state that the store records.
-    store : SearchStore
-    start : callable
-        As in :mod:`weitzman.tune.runs`.
-    settings : LoopSettings
+    The race is in the state that the store records. ``turn`` of the store brings it up to date with
+    other processes; a run may only be advanced once ``begin`` or ``take`` has given it.
     """
 
     def __init__(
-        self, race: Race, store: SearchStore, start: Start, settings: LoopSettings
+        self, race: Race, store: RunStore | StudyStore, start: Start, settings: LoopSettings
     ) -> None:
         self.race, self.store, self.start, self.settings = race, store, start, settings
         self.how_over: dict[int, str] = {}
@@ -160,10 +125,27 @@ class Loop:
         self._halt, self._reason, self._pace = False, "", _SOON
         self._before, self._began = 0, 0.0  # runs that an earlier call has started; when this began
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
-        self._lost = 0
+        self._lost = False
 
-    def run(self) -> None:
-        """Go on until it is best to stop."""
+    def run(self) -> Result:
+        """Go on from what the store says until it is best to stop."""
+        try:
+            self.store.restore(self)
+            try:
+                self._work()
+            except BaseException as error:
+                keep(error, self._result, durable=self.store.durable)
+                raise
+            self.store.finish()
+        finally:
+            self.store.leave()
+        return self._result
+
+    @property
+    def _result(self) -> Result:
+        return result_of(self.race, self.store.started, self.how_over)
+
+    def _work(self) -> None:
         self._before, self._began = len(self.race.runs), time.monotonic()
         self.store.turn(self._release)
         workers = self.settings.workers
@@ -272,12 +254,10 @@ class Loop:
             return
         vain = sum(run.until is None for run in self.race.runs[self._before :])
         if vain >= _HOPELESS:
-            kept = (
-                " All runs are on disk, so it can be started again." if self.store.durable else ""
-            )
+            kept = " All runs are on disk, so it can be started again."
             raise InvalidAnswer(
                 f"some run must show a score, but {vain} have ended or diverged without one. Check "
-                f"whether training works.{kept}"
+                f"whether training works.{kept if self.store.durable else ''}"
             )
 
     def _can_go_on(self, run: int) -> bool:
@@ -285,7 +265,8 @@ class Loop:
         return known or takes_past(self.start) or self.settings.on_missing_checkpoint == "replay"
 
     def _lose(self, run: int) -> None:
-        if not self._lost:
+        if not self._lost:  # one warning stands for all
+            self._lost = True
             warnings.warn(
                 f"run {run} was under way when an earlier call ended, and `start` takes no "
                 f"`past` to bring it back, so it is given up, with others like it. Let `start` "
@@ -293,7 +274,6 @@ class Loop:
                 UserWarning,
                 stacklevel=5,
             )
-        self._lost += 1
         self._over(run, "lost", "it was not in memory and `start` cannot bring it back")
 
     def learn(self) -> None:
@@ -306,10 +286,10 @@ class Loop:
     def _is_late(self) -> bool:
         """Whether the time is up; then nothing more is begun."""
         limit = self.settings.timeout
-        if limit is None or time.monotonic() - self._began < limit:
-            return False
-        self.race.halt(f"the time of {limit:g} seconds is up")
-        return True
+        late = limit is not None and time.monotonic() - self._began >= limit
+        if late:
+            self.race.halt(f"the time of {limit:g} seconds is up")
+        return late
 
     # -- doing ---------------------------------------------------------------------------------
 
@@ -327,12 +307,9 @@ class Loop:
                     row = live.advance()
                 except (TakenOver, WeitzmanError):
                     raise
-                except self.settings.catch as error:
+                except BaseException as error:
                     self._failed(run, error, 0.0 if live is None else live.took)
                     return
-                except BaseException as error:
-                    error.add_note(f"This was in run {run}, started with {self._words(run)}.")
-                    raise
                 if row is None:
                     self._over(run, "ended", "")
                     return
@@ -340,10 +317,6 @@ class Loop:
                 if row.ends_move(until):
                     break
             self._paused(run)
-
-    def _words(self, run: int) -> str:
-        config = self.store.config(run)
-        return repr(getattr(config, "params", config))  # an Optuna trial or a configuration
 
     def _alive(self, run: int) -> Live:
         """A run in memory."""
@@ -377,11 +350,8 @@ class Loop:
                 self._paused(run)
             elif isinstance(moved.error, WeitzmanError):
                 raise moved.error
-            elif isinstance(moved.error, self.settings.catch):
-                self._failed(run, moved.error, moved.took)
             else:
-                moved.error.add_note(f"This was in run {run}, started with {self._words(run)}.")
-                raise moved.error
+                self._failed(run, moved.error, moved.took)
 
     # -- writing down --------------------------------------------------------------------------
 
@@ -399,8 +369,13 @@ class Loop:
             self.race.observe(run, row.step, row.score, row.cost)
             self._tell("seen", run, row)
 
-    def _failed(self, run: int, error: Exception, took: float) -> None:
+    def _failed(self, run: int, error: BaseException, took: float) -> None:
         """A run has crashed. It counts as diverged, at the cost of the time that it took."""
+        if not isinstance(error, self.settings.catch):
+            config = self.store.config(run)
+            words = repr(getattr(config, "params", config))  # of an Optuna trial, or as given
+            error.add_note(f"This was in run {run}, started with {words}.")
+            raise error
         with self._lock:
             steps = self.race.runs[run].steps
             cost = 0.0 if self.measured is False else took
@@ -444,13 +419,11 @@ class Loop:
         race = self.race
         if event == "stop":
             self._gain, self._reason = race.expected_gain, race.reason
+        seen: tuple[Any, Any, Any] = (None, None, None) if row is None else row[:3]
         report = Report(
-            event, run, None if run is None else self.store.config(run),
-            None if row is None else row.step,
-            None if row is None else row.score,
-            None if row is None else row.cost,
-            race.best_score, race.best_run, race.best, race.spent, self._gain,
-            len(race.runs), len(race.in_flight), self._reason,
+            event, run, None if run is None else self.store.config(run), *seen, race.best_score,
+            race.best_run, race.best, race.spent, self._gain, len(race.runs), len(race.in_flight),
+            self._reason,
         )  # fmt: skip
         for watch in self.settings.watchers:
             watch(report)

@@ -16,20 +16,19 @@ from zlib import crc32
 
 from .._common.optional import need
 from ..errors import InvalidArgument
-from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, RUN
+from ..learn.log_tables import Config
 from ..learn.run_model import check_model
-from .full_runs import full_run_index
 from .loop import Callback, Catch, Loop, Missing, checked
 from .optuna_store import REASON, StudyStore, enqueued
-from .outcome import Result, keep, result_of
-from .pacing import plain as plain
+from .outcome import Result
+from .prices import full_run_index
 from .race import Race, RunModel
-from .runs import SECONDS, Clock, takes_past
+from .runs import SECONDS, Clock, Ended, Paced, Past, Reporter, takes_past
 from .search_space import Stated, draw, model_of, names_in
 
 if TYPE_CHECKING:
-    from optuna import Study
+    from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
 
@@ -104,12 +103,11 @@ def optimize(
     """
     optuna = need("optuna", "optuna")
     lower = len(study.directions) == 1 and study.direction == optuna.study.StudyDirection.MINIMIZE
-    known = model_of(
+    known, priced = model_of(
         model, price=price, full_run_cost=full_run_cost, limit=limit, budget=budget,
         minimize=lower if model is None else None, space=names_in(candidates),
     )  # fmt: skip
     _check_study(study, known, optuna)
-    priced = known is model or price is not None or full_run_cost is not None
     settings = checked(
         objective, catch, callback, progress, workers=workers, executor=None, refit=refit,
         on_missing_checkpoint=on_missing_checkpoint, reprice=reprice or not priced, clock=clock,
@@ -132,35 +130,60 @@ def optimize(
     race = Race(known, candidates=chosen, outside=outside, budget=budget, max_runs=most)
     movable = takes_past(objective) or on_missing_checkpoint == "replay"
     store = StudyStore(study, race, optuna, candidates=chosen, most=most, movable=movable)
-    loop = Loop(race, store, objective, settings)
-    try:
-        store.catch_up()
+    return Loop(race, store, objective, settings).run()
+
+
+class PacedTrial:
+    """A trial whose ``report`` waits until the trial is advanced; otherwise like the trial."""
+
+    def __init__(self, trial: Trial, report: Reporter) -> None:
+        self._trial, self._report = trial, report
+        self.reported = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._trial, name)
+
+    def report(self, value: float, step: int) -> None:
+        """Show a value; the search writes it to the storage."""
+        self.reported = True
+        self._report(value, step=step)
+
+    def should_prune(self) -> bool:
+        """Never: a trial that is not worth continuing waits, or ends where it reports."""
+        return False
+
+
+def plain(objective: Callable[[Any], Any]) -> Callable[[Any], Paced]:
+    """Take an objective that reports and returns, as for ``study.optimize``, instead of yielding.
+
+    It trains in a thread of its own and waits in ``trial.report``. Its costs are the times between
+    reports. What it returns counts only if it reports nothing: then it is a run of one step.
+
+    Examples
+    --------
+    >>> optimize(study, plain(objective), model)                             # doctest: +SKIP
+    """
+
+    def train(trial: Any, report: Reporter) -> None:
+        paced = PacedTrial(trial, report)
         try:
-            loop.run()
-        except BaseException as error:
-            keep(error, result_of(race, store.params, loop.how_over), durable=True)
-            raise
-        store.finish()
-    finally:
-        store.leave()
-    return result_of(race, store.params, loop.how_over)
+            value = objective(paced)
+        except need("optuna", "optuna").TrialPruned:
+            raise Ended from None
+        if not paced.reported:
+            report(value, step=1)
+
+    def start(trial: Any) -> Paced:
+        return Paced(train, trial, Past(trial.number))
+
+    return start
 
 
 class StopWhenNotWorthIt:
     """A callback for ``study.optimize`` that ends it when no further trial is worth its cost.
 
-    For objectives that train in one go. A trial is taken as one box: its reward is the best score
-    of a run, its cost all that the run costs on average. The study stops once its best value is
-    worth at least the index of that box.
-
-    Parameters
-    ----------
-    model : RunModel
-
-    Attributes
-    ----------
-    index : float
-        The index of that box, in units of cost.
+    For objectives that train in one go. The study stops once its best value is worth at least
+    ``index``: :func:`weitzman.tune.full_run_index` of the model.
 
     Examples
     --------

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._common.disk import Heartbeats, Process, this_process
 from ..errors import InvalidArgument
-from ..learn.features import Config
 from ..learn.log_readers import CONTINUES, COSTS, ENDED, RUN
+from ..learn.log_tables import Config
 from .race import Race
 from .run_store import NoMore, TakenOver
 from .runs import Row
@@ -36,6 +36,8 @@ from .runs import Row
 if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
+
+    from .loop import Loop
 
 T = TypeVar("T")
 REPAID = "weitzman:repaid"  # of a trial: what training again up to a checkpoint cost
@@ -51,31 +53,16 @@ LEASE = 120.0  # seconds without a heartbeat, after which a process on another m
 class StudyStore:
     """The storage of a study as the store of a loop.
 
-    Parameters
-    ----------
-    study : optuna.Study
-    race : Race
-    optuna : module
-    candidates : sequence of mappings, optional
-        What trials may be started with.
-    most : int, optional
-        The most trials that may be started in all.
-    movable : bool
-        Whether any process can go on with any trial.
+    Trials start with one of the ``candidates``, if there are any, and at ``most`` so many in all.
+    ``movable`` says whether any process can go on with any trial.
     """
 
     durable = True
 
     def __init__(
-        self,
-        study: Study,
-        race: Race,
-        optuna: Any,
-        *,
-        candidates: Sequence[Config] | None = None,
-        most: int | None = None,
-        movable: bool = True,
-    ) -> None:
+        self, study: Study, race: Race, optuna: Any, *,
+        candidates: Sequence[Config] | None = None, most: int | None = None, movable: bool = True,
+    ) -> None:  # fmt: skip
         self._study, self._race, self._optuna = study, race, optuna
         self._storage: Any = study._storage
         self._state = optuna.trial.TrialState
@@ -101,11 +88,15 @@ class StudyStore:
             self._heart.start()
 
     @property
-    def params(self) -> list[dict[str, Any]]:
+    def started(self) -> list[dict[str, Any]]:
         """The parameters of each run."""
         return [self._storage.get_trial(trial._trial_id).params for trial in self._known]
 
     # -- what the storage says -----------------------------------------------------------------
+
+    def restore(self, loop: Loop) -> None:
+        """Tell a new loop what the storage says."""
+        self.catch_up()
 
     def catch_up(self) -> None:
         """Tell the race what the storage says and the race does not know."""
@@ -172,13 +163,15 @@ class StudyStore:
             self._repaid[run] = repaid
         if trial.state.is_finished():
             self._closed.add(run)
-            if not it.over:
-                failed, ended = trial.state == self._state.FAIL, ENDED in trial.user_attrs
-                (race.failed if failed else race.ended if ended else race.leave)(run)
-        elif FATE in trial.user_attrs and not it.over:
+        if it.over:
+            return
+        if trial.state.is_finished():
+            failed, ended = trial.state == self._state.FAIL, ENDED in trial.user_attrs
+            (race.failed if failed else race.ended if ended else race.leave)(run)
+        elif FATE in trial.user_attrs:
             self._fate[run] = self._state[trial.user_attrs[FATE]]
             race.failed(run)
-        elif not it.over and run not in self._mine | self._parked:
+        elif run not in self._mine | self._parked:
             until = self._advanced(trial)
             if until is None:
                 if it.until is not None:
@@ -200,24 +193,26 @@ class StudyStore:
         found: dict[str, int | None] = {}
         for key, said in trial.system_attrs.items():
             if key.startswith(HOLDER) and said is not None:
-                process, until = Process(*said[0]), said[1]
-                name = key.removeprefix(HOLDER)
+                name, process = key.removeprefix(HOLDER), Process(*said[0])
                 beats = partial(self._beats_of, name)
                 if name == self.me or not self._beats.is_gone(name, process, beats, LEASE):
-                    found[name] = until
+                    found[name] = said[1]
         return found
 
     def _beats_of(self, name: str) -> int:
         said = self._storage.get_study_system_attrs(self._study._study_id)
         return int(said.get(f"{BEAT}{name}", 0))
 
+    def _say_beat(self, beats: int | None) -> None:
+        with suppress(Exception):  # a storage that is busy: the next one may come through
+            study, name = self._study._study_id, f"{BEAT}{self.me}"
+            self._storage.set_study_system_attr(study, name, beats)
+
     def _beat(self) -> None:
         beats = 0
         while not self._over.wait(HEARTBEAT):
             beats += 1
-            with suppress(Exception):  # a storage that is busy: the next one may come through
-                name = f"{BEAT}{self.me}"
-                self._storage.set_study_system_attr(self._study._study_id, name, beats)
+            self._say_beat(beats)
 
     # -- having a trial ------------------------------------------------------------------------
 
@@ -331,10 +326,8 @@ class StudyStore:
             trial = self._storage.get_trial(self._id(run))
             if self._has(trial) and not trial.state.is_finished():
                 self._let_go(run)
-        with suppress(Exception):
-            study, name = self._study._study_id, f"{BEAT}{self.me}"
-            if self._heart.is_alive():
-                self._storage.set_study_system_attr(study, name, None)
+        if self._heart.is_alive():
+            self._say_beat(None)
 
     # -- writing down --------------------------------------------------------------------------
 
@@ -369,7 +362,7 @@ class StudyStore:
             for trial in enqueued(study, self._optuna):
                 self._say_holder(trial._trial_id, until)
                 if self._storage.set_trial_state_values(trial._trial_id, self._state.RUNNING):
-                    made: Trial = self._optuna.trial.Trial(study, trial._trial_id)
+                    made = self._trial(trial._trial_id)
                     made.set_user_attr(RUN, noted[RUN])
                     return made
         template = self._optuna.trial.create_trial(
@@ -377,7 +370,7 @@ class StudyStore:
         )
         number = self._storage.create_new_trial(study._study_id, template_trial=template)
         study._thread_local.cached_all_trials = None  # as `ask` does, so that samplers read anew
-        return self._optuna.trial.Trial(study, number)  # type: ignore[no-any-return]
+        return self._trial(number)
 
     def _id(self, run: int) -> int:
         return self._known[run]._trial_id
@@ -385,8 +378,11 @@ class StudyStore:
     def config(self, run: int) -> Trial:
         """The trial of a run."""
         if run not in self._made:
-            self._made[run] = self._optuna.trial.Trial(self._study, self._id(run))
+            self._made[run] = self._trial(self._id(run))
         return self._made[run]
+
+    def _trial(self, number: int) -> Trial:
+        return self._optuna.trial.Trial(self._study, number)  # type: ignore[no-any-return]
 
     @contextmanager
     def _writing(self, run: int) -> Iterator[Any]:
@@ -408,17 +404,17 @@ class StudyStore:
     def paid(self, run: int, cost: float) -> None:
         """Note a cost that showed nothing new."""
         with self._writing(run) as trial:
-            trial.set_user_attr(REPAID, self._repaid.get(run, 0.0) + cost)
             self._repaid[run] = self._repaid.get(run, 0.0) + cost
+            trial.set_user_attr(REPAID, self._repaid[run])
 
     def over(self, run: int, how: str, why: str) -> None:
         """Note that a run has ended, failed or was lost."""
         with self._writing(run) as trial:
             if how == "failed":
                 trial.set_user_attr("weitzman:failure", why)
-            if how == "ended" and self._score(run) is not None:
+            if how == "ended" and (best := self._score(run)) is not None:
                 trial.set_user_attr(ENDED, True)
-                self._tell(run, None, self._score(run))
+                self._tell(run, None, best)
                 return
             self._fate[run] = self._state.FAIL if how == "failed" else self._state.PRUNED
             if run != self._race.best_run:
@@ -434,8 +430,7 @@ class StudyStore:
             if run == self._race.best_run or not (run in self._parked or self._claim(run, None)):
                 continue  # it may win; or another process has it
             it = self._race.runs[run]
-            ended = self._race.model.next_rung(it.steps[-1]) is None
-            if ended and not math.isnan(it.scores[-1]):
+            if self._race.has_ended(it) and not math.isnan(it.scores[-1]):
                 self._tell(run, None, self._score(run))
                 self._race.ended(run)
             else:

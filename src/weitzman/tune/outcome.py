@@ -32,14 +32,10 @@ class Report:
         failed or was lost) or "stop" (the search has stopped).
     run, config, step, score, cost
         The data of the event; None where there is none.
-    best_score, best_run : float and int, or None
-        The best score so far.
-    worth : float
-        What the best score is worth, in units of cost.
-    spent : float
+    best_score, best_run, worth, spent
+        The best score so far, what it is worth in units of cost, and all that was spent.
     expected_gain : float
-        What going on is expected to add to the payoff, as of a recent decision. The gain is
-        computed again only as often as that takes little time.
+        What going on is expected to add to the payoff, as of a recent decision.
     started, in_flight : int
         How many runs were started, and how many are being advanced.
     reason : str
@@ -109,8 +105,7 @@ class Result:
     runs : tuple of RunRecord
         The runs in the order of their numbers.
     history : tuple of Seen
-        Every score, as (run, step, score, spent), in the order in which they came in: which run was
-        advanced when, and all that had been spent by then.
+        Every score in the order in which they came in: (run, step, score, all spent by then).
     curves : Curves
         The runs as logged curves, to learn from for the next search; None if nothing was seen.
     """
@@ -153,11 +148,7 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
                over.get(run.number, run.over))
         for config, run in zip(configs, race.runs, strict=True)
     )  # fmt: skip
-    paid = [  # by runs that came to their end
-        sum(run.costs)
-        for run in race.runs
-        if run.steps and (run.over == "ended" or race.model.next_rung(run.steps[-1]) is None)
-    ]
+    paid = [sum(run.costs) for run in race.runs if run.steps and race.has_ended(run)]
     # a model without a log has no price before a full run has shown what it costs
     first = isinstance(race.model, FirstRuns) and race.model.full_run_cost
     price = None if first and not paid else race.model.price
@@ -174,9 +165,8 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
 def keep(error: BaseException, result: Result, *, durable: bool) -> None:
     """Hang what was found before an error on it, and say how to go on."""
     if result.history:
-        again = "Run again to continue." if durable else (
-            "Without a `journal`, the same call begins anew."
-        )  # fmt: skip
+        again = "Without a `journal`, the same call begins anew."
+        again = "Run again to continue." if durable else again
         error.result = result  # type: ignore[attr-defined]
         error.add_note(f"Until then: {result} (`result` of this exception has it all.) {again}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import ExitStack
 from typing import Any
 
 from ..errors import InvalidArgument
 from .loop import Callback, Catch, Loop, Missing, checked
-from .outcome import Result, keep, result_of
+from .outcome import Result
 from .race import Race
 from .run_store import Configs, Journal, Path, RunStore
 from .runs import SECONDS, Clock, Start
@@ -50,14 +51,13 @@ def optimize(
         gives a score, ``(score, cost)`` or ``(score, cost, step)``. With a second parameter
         ``past`` (a :class:`Past`) it must also bring back a run from its checkpoint.
     configs : iterable, or callable
-        The configurations in the order in which to start them; or a function of the number of the
-        run. A list of mappings from names to values is a list of candidates: a model that was
-        learned from runs with settings chooses which to start. A mapping is a space, from which
-        candidates are drawn: see :func:`draw`.
+        The configurations in the order in which to start them, or a function of the number of the
+        run. Of a list of mappings from names to values, a model that knows settings chooses which
+        to start. A mapping is a space, from which such a list is drawn: see :func:`draw`.
     model : RunModel or Curves, optional
         What to expect of a run, and the price of a score: see :func:`weitzman.learn.fit`. A log is
         fitted at ``price`` or ``full_run_cost``. Without either, everything is learned during the
-        search, from a weak prior; see :func:`weitzman.learn.from_nothing`.
+        search; see :func:`weitzman.learn.from_nothing`.
     price, full_run_cost : float, optional
         What a point of score is worth in units of cost; or how many points a full run costs. One of
         the two is needed unless a model or a ``budget`` is given. See :func:`price_from_trade` and
@@ -70,10 +70,9 @@ def optimize(
         A file that makes the search survive crashes. If the file exists, the search continues from
         it, and nothing that was paid for is repeated.
     share : bool
-        Let other processes take part, on this machine or on others that reach the journal: each
-        makes the same call. Every run is started once, and any process may go on with any run, so
-        ``start`` must take ``past``, with checkpoints where all processes find them. Each process
-        returns the result of the whole search. Without ``share`` a second process is rejected.
+        Let other processes take part, on any machine that reaches the journal: each makes the same
+        call and returns the result of the whole search. ``start`` must take ``past``, with
+        checkpoints where all processes find them.
     outside : float, optional
         The worth of what is available without any run, in units of cost.
     budget : float, optional
@@ -86,9 +85,8 @@ def optimize(
     workers : int
         How many runs to advance at once. One is optimal; more save time and cost payoff.
     executor : object with ``submit``, optional
-        Where to advance runs: a process pool, a cluster. By default in threads of this process.
-        A run is brought back there for each move, so ``start`` must take ``past``; both must be
-        picklable, and what a move shows is on disk once the whole move is over.
+        Where to advance runs: a process pool, a cluster; by default in threads of this process.
+        A run is brought back there for each move, so ``start`` must take ``past``.
     on_missing_checkpoint : "abandon" or "replay"
         What becomes of a run that is not in memory (after a crash) if ``start`` takes no ``past``:
         leave it, or train it again up to where it was, and pay for that again.
@@ -96,20 +94,18 @@ def optimize(
         If a run raises one of these exceptions, the run has failed and the search continues. Any
         other exception ends the search; its attribute ``result`` holds what was found until then.
     refit : bool, optional
-        Fit the model again now and then, to what it knew and what this search has shown. The
-        default is to refit if the model has ``updated``, as models from :func:`weitzman.learn.fit`
-        do.
+        Fit the model again now and then, to what it knew and what this search has shown; by default
+        if the model has ``updated``, as models from :func:`weitzman.learn.fit` do.
     reprice : bool
-        Find the price of a score automatically: the price at which the ``budget`` is spent on
-        average, in place of the price of the model. The price is updated as money is spent.
+        Replace the price of the model by the price at which the ``budget`` is spent on average.
+        The price is updated as money is spent.
     clock : callable
         The cost of a step that does not give its cost: the difference of two readings.
     timeout : float, optional
         Begin nothing once this many seconds have passed; steps under way are finished.
     max_in_memory : int, optional
         How many waiting runs to keep in memory: those with the highest index. The others are
-        released, and brought back from their checkpoints when their turn comes, so ``start`` must
-        take ``past``. By default all.
+        brought back from their checkpoints when their turn comes, so ``start`` must take ``past``.
     progress : bool
         Show the state of the search on standard error.
     callback : callable, optional
@@ -137,11 +133,10 @@ def optimize(
     >>> found.best_config
     6
     """
-    known = model_of(
+    known, priced = model_of(
         model, price=price, full_run_cost=full_run_cost, minimize=minimize, limit=limit,
         budget=budget, space=names_in(configs),
     )  # fmt: skip
-    priced = known is model or price is not None or full_run_cost is not None
     settings = checked(
         start, catch, callback, progress, workers=workers, executor=executor, refit=refit,
         on_missing_checkpoint=on_missing_checkpoint, reprice=reprice or not priced, clock=clock,
@@ -156,14 +151,15 @@ def optimize(
             f"configurations are a list, an iterable, a function of the number of the run or a "
             f"space, but got a {type(configs).__name__}."
         )
-    kept = None
-    if journal is not None:
-        kept = Journal(journal, minimize=known.minimize, share=share, seed=seed)
-    try:
+    with ExitStack() as stack:
+        kept = None
+        if journal is not None:
+            kept = Journal(journal, minimize=known.minimize, share=share, seed=seed)
+            stack.callback(kept.close)
         if isinstance(configs, Mapping):
             configs = draw(configs, seed=seed if kept is None else kept.seed)
         store = RunStore(configs, kept)
-        supply: dict[str, Any] = {"available": None}
+        supply: dict[str, Any] = {}
         if configs and isinstance(configs, Sequence) and all(
             isinstance(x, Mapping) for x in configs
         ):  # fmt: skip
@@ -171,15 +167,4 @@ def optimize(
         elif isinstance(configs, Sized):  # runs may have been started from a longer list
             supply = {"available": max(len(configs), store.begun)}
         race = Race(known, **supply, outside=outside, budget=budget, max_runs=max_runs)
-        loop = Loop(race, store, start, settings)
-        store.restore(loop)
-        try:
-            loop.run()
-        except BaseException as error:
-            found = result_of(race, store.configs, loop.how_over)
-            keep(error, found, durable=store.durable)
-            raise
-    finally:
-        if kept is not None:
-            kept.close()
-    return result_of(race, store.configs, loop.how_over)
+        return Loop(race, store, start, settings).run()

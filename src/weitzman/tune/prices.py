@@ -1,48 +1,44 @@
-"""Prices and budgets: the price at which a budget is spent on average, and prices from answers.
+"""Prices from answers and from budgets, and the worth at which further full runs stop paying.
 
 At a price of p units of cost for a point of score, the race maximizes p times the score less the
 cost. The shadow price of a budget (section 15 of the theory page) says what one more unit of cost
 would add to the score: its inverse is the price at which exactly the budget is spent on average.
+
+If runs are trained to their end, the only question is whether to start another. A full run is then
+one box: its reward is the best that the run shows anywhere, its cost the total cost on average. Its
+index is lower than that of a new run that may be given up early.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._common.arrays import check_counts
 from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
+from ..engine.solution import mean_cost
 from ..engine.solver import solve
 from ..errors import InvalidArgument
+from ..forest.builder import line
 from ..forest.model import Forest
 from ..forest.pools import Pool
 from ..learn.curves import Curves
-from ..learn.first_runs import FirstRuns
 from ..learn.run_model import Shown
-from .race import ENDLESS, Race, RunModel
-from .refit import learned_without_log
+from .race import ENDLESS, RunModel
 
-SHARE = 0.1  # share of the budget; after spending this much, the price is found again
-_GOING = 8  # runs under way that count for a price: those with the highest indices
-_STEP, _HALVINGS = 4.0, 5  # accuracy of a price: within 5 %
-_MOST = 4.0**6  # no price is further than this from the first one
+STEP, _HALVINGS = 4.0, 5  # accuracy of a price: within 5 %
+MOST = 4.0**6  # no price is further than this from the first one
 _ALL = 0.98  # of what could be spent: at a higher price, the model has no use for the rest
 _CLOSE = 1e-6  # of the range of the rewards: how well problems are solved on the way
-_OPEN = 0.1  # of the scale of scores: what a search without a log may hope to gain in all
 
 
 def price_from_trade(cost: float, points: float) -> float:
-    """The price of a point of score for someone who would just pay a cost for some points.
-
-    Parameters
-    ----------
-    cost : float
-        The most that you would pay, in units of cost,
-    points : float
-        for a score that is better by so many points.
+    """The price of a point of score for someone who would pay at most a cost for some points.
 
     Examples
     --------
@@ -52,7 +48,7 @@ def price_from_trade(cost: float, points: float) -> float:
     50.0
     """
     for name, x in (("cost", cost), ("points", points)):
-        if not 0 < x < float("inf"):
+        if not 0 < x < math.inf:
             raise InvalidArgument(f"`{name}` must be above 0 and finite, but it is {x!r}.")
     return float(cost) / float(points)
 
@@ -78,8 +74,7 @@ def price_from_past(curves: Curves, runs: int) -> float:
     >>> few < many
     True
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InvalidArgument(f"`runs` must be a whole number from 1 on, but it is {runs!r}.")
+    check_counts(runs=runs)
     score = -curves.score if curves.minimize else curves.score
     best = np.sort(np.fmax.reduceat(score, curves.start[:-1]))
     best = best[~np.isnan(best)]
@@ -124,11 +119,11 @@ def price_within(
     >>> tune.price_within(model, 50) > tune.price_within(model, 5)
     True
     """
-    forest = _rest(model, runs, fresh, best)
+    forest = rest_of(model, runs, fresh, best)
     if forest is None:
         return model.price
-    slope = _slope(forest, budget, 1 / _MOST, _MOST)
-    if slope >= _MOST and (least := _spend(forest, slope)) > budget:
+    slope = slope_of(forest, budget, 1 / MOST, MOST)
+    if slope >= MOST and (least := _spend(forest, slope)) > budget:
         raise InvalidArgument(
             f"the budget must be at least {least:.6g}, the least that any policy spends, but it is "
             f"{budget:g}."
@@ -136,28 +131,27 @@ def price_within(
     return model.price / slope
 
 
-def _rest(model: RunModel, runs: Sequence[Shown], fresh: int, best: float | None) -> Forest | None:
+def rest_of(
+    model: RunModel, runs: Sequence[Shown], fresh: int, best: float | None
+) -> Forest | None:
     """What is left to open, as a forest."""
-    rest = getattr(model, "rest", None)
-    begun = [run[:3] for run in runs if run.steps]
-    if rest is None:  # all that this model can say is about new runs
-        forest: Forest | None = model.lines(fresh) if fresh > 0 else None
-    else:
-        forest = rest(begun, fresh)
-    if forest is None or best is None:
-        return forest
-    return forest.changed(outside=model.worth(best))
+    forest: Forest | None
+    if hasattr(model, "rest"):
+        forest = model.rest([run[:3] for run in runs if run.steps], fresh)
+    else:  # all that this model can say is about new runs
+        forest = model.lines(fresh) if fresh > 0 else None
+    return forest if forest is None or best is None else forest.changed(outside=model.worth(best))
 
 
-def _slope(forest: Forest, budget: float, lowest: float, highest: float) -> float:
+def slope_of(forest: Forest, budget: float, lowest: float, highest: float) -> float:
     """The approximate price of money, within these ends, at which the budget is spent."""
     low = high = min(max(1.0, lowest), highest)  # too much is spent at the lower, not at the higher
     while high < highest and _spend(forest, high) > budget:
-        low, high = high, min(_STEP * high, highest)
+        low, high = high, min(STEP * high, highest)
     if low == high:
         tried = [(high, _spend(forest, high))]
         while tried[-1][1] <= budget and tried[-1][0] > lowest:
-            x = max(tried[-1][0] / _STEP, lowest)
+            x = max(tried[-1][0] / STEP, lowest)
             tried.append((x, _spend(forest, x)))
         budget = min(budget, _ALL * tried[-1][1])  # perhaps the model has no use for it all
         fits = [x for x, spend in tried if spend <= budget]
@@ -176,80 +170,46 @@ def _spend(forest: Forest, price: float) -> float:
     return evaluate(Policy.of(f, *indices)).spend
 
 
-class Allowance:
-    """Changes the price of a race so that it spends its budget; call it before each decision.
+def full_run_index(model: RunModel) -> float:
+    """The worth at which further full runs stop paying.
 
-    Parameters
-    ----------
-    race : Race
-        A race with a budget. Its model must have ``at_price(price)``, as models from
-        :func:`weitzman.learn.fit` do, or be one from :func:`weitzman.learn.from_nothing`.
+    Examples
+    --------
+    A run has two steps, each at a cost of 1: first 0 or 8, and then the same or 4 more.
+
+    >>> import weitzman
+    >>> class Two:
+    ...     def lines(self, n=1):
+    ...         return weitzman.line([[0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]], count=n,
+    ...                              rewards=[[0, 8], [4, 12]], cost=1)
+    >>> full_run_index(Two())                               # 0.5 * (12 - 8) = 2
+    8.0
     """
+    forest = model.lines(1)
+    if forest.boxes != len(forest) or (forest.parent != np.arange(-1, len(forest) - 1)).any():
+        raise InvalidArgument("the model of a run must be a line of boxes, but it is not.")
+    levels = np.unique(forest.rewards.data[np.isfinite(forest.rewards.data)])
+    mass = np.zeros((1, len(levels) + 1))  # of each state, and the highest level so far
+    mass[0, 0] = 1.0
+    cost = 0.0
+    for box in range(len(forest)):
+        cost += float(mass.sum(axis=1) @ mean_cost(forest, box))
+        mass = forest.laws[int(forest.law[box])].T @ mass
+        for state, found in enumerate(forest.rewards[int(forest.reward[box])][0]):
+            if np.isfinite(found):  # raise what is below the reward of the state to that reward
+                level = 1 + int(np.searchsorted(levels, found))
+                mass[state, level] += mass[state, :level].sum()
+                mass[state, :level] = 0.0
+    return one_box(mass.sum(axis=0), np.concatenate([[-np.inf], levels]), cost)
 
-    def __init__(self, race: Race) -> None:
-        if race.budget == float("inf"):
-            raise InvalidArgument("to find the price by itself, the race needs a `budget`.")
-        if not hasattr(race.model, "at_price") and not isinstance(race.model, FirstRuns):
-            raise InvalidArgument(
-                f"to find the price by itself, the model must have `at_price`, but a "
-                f"{type(race.model).__name__} does not."
-            )
-        self._race = race
-        self._model: Any = None  # with the last price that was found
-        self._first = 0.0  # the first price that was found
-        self._spent = 0.0
 
-    def __call__(self) -> None:
-        """Find the price again if the model changed, enough was spent, or nothing is worth a move.
+def one_box(weight: ArrayLike, worth: ArrayLike, cost: float) -> float:
+    """The index of a full run with these worths, their weights and its mean cost.
 
-        A search still ends early where its model sees nothing better at any price.
-        """
-        race = self._race
-        left, more = race.budget - race.spent, race.spent - self._spent
-        due = more >= SHARE * race.budget or (more > 0 and race.peek() is None)
-        if left <= 0 or (race.model is self._model and not due):
-            return
-        self._spent = race.spent
-        if isinstance(race.model, FirstRuns):
-            self._reprice_without_log()
-        else:
-            price = self._price(left)
-            self._first = self._first or price
-            race.change_model(race.model.at_price(price))  # type: ignore[attr-defined]
-        self._model = race.model
-
-    def _price(self, left: float) -> float:
-        """The price at which the rest of the budget is spent, not too far from the first one."""
-        race, model = self._race, self._race.model
-        going = race.going
-        by = np.argsort(-model.next_indices(going), kind="stable")[:_GOING].tolist()
-        best = race.best_score
-        forest = _rest(model, [going[i] for i in by], race.startable, best)
-        if forest is None:  # nothing new to weigh: the last price stays, also in a new model
-            return model.price if self._model is None else self._model.price
-        # bounds are absolute: each price is found relative to the one before, so relative bounds
-        # would let the price grow without end when the model has no use for the budget
-        first = self._first or model.price
-        lowest, highest = model.price / (first * _MOST), model.price * _MOST / first
-        return model.price / _slope(forest, left, lowest, highest)
-
-    def _reprice_without_log(self) -> None:
-        """A price at which doubling the spend by the end of the budget would just about pay.
-
-        A share of the scale of scores is still open; it is weighed against half of the budget. If
-        the search would stop at this price, the price was too low: the budget is not spent yet.
-        """
-        race, first = self._race, self._race.model
-        assert isinstance(first, FirstRuns)
-        scores = [max(x.scores) for x in race.going if not np.isnan(x.scores).any()] or [0.0]
-        scale = max(scores) - min(scores) or abs(max(scores)) or 1.0
-        price = 0.5 * race.budget / (_OPEN * scale)
-        highest = _MOST * price
-        if self._model is not None:  # it has only risen so far, or the model has changed
-            price = min(max(price, first.price), highest)
-        while True:
-            now = replace(first, price=price, full_run_cost=None)
-            race.change_model(learned_without_log(race, now) if race.history else now)
-            if race.peek() is not None or price >= highest or race.in_flight:
-                return
-            price = min(_STEP * price, highest)
+    Examples
+    --------
+    >>> one_box([1, 1], [8.0, 12.0], 2.0)
+    8.0
+    """
+    chance = np.asarray(weight, np.float64)
+    return float(solve(line([chance / chance.sum()], rewards=worth, cost=cost)).index(0))

@@ -24,15 +24,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._common.arrays import check_counts
 from ..errors import InvalidAnswer, InvalidArgument
-from ..learn.features import Config
 from ..learn.first_runs import END, UNKNOWN, FirstRuns
+from ..learn.log_tables import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
 from ..policy.frontier import Offers
 
 if TYPE_CHECKING:
-    from ..learn.noise import Belief, ScoreNoise
+    from ..learn.ladder import Belief, ScoreNoise
 
 ENDLESS = 10**6  # new runs that stand for "as many as you like" when the gain is computed
 
@@ -54,10 +55,8 @@ class Move:
         The number of the run; None for a new run, whose number :meth:`Race.started` gives.
     until : int
         The step at which the next decision falls.
-    index : float
-        The index of the move, in units of cost.
-    best : float
-        The worth of the best score when the move was chosen.
+    index, best : float
+        The index of the move, and the worth of the best score then; in units of cost.
     candidate : int or None
         For a new run the number of its candidate, if the race was given any.
     point : float
@@ -98,16 +97,15 @@ class Run:
     Attributes
     ----------
     number : int
-    steps, scores, costs : lists
-        What was seen, in the order of the steps; a score of nan means that the run had diverged.
-    filtered : list
-        The scores as the means of their re-evaluations, where these are the prize.
     until : int or None
         The step to which the run is being advanced; None while it waits or once it is over.
-    over : str
-        "" as long as the run can go on, otherwise "ended", "failed" or "left".
     settings : mapping or None
         What the run was started with, if that is known.
+    steps, scores, costs, filtered : lists
+        What was seen, in the order of the steps; a score of nan means that the run had diverged.
+        ``filtered`` has the means of re-evaluations, where these are the prize.
+    over : str
+        "" as long as the run can go on, otherwise "ended", "failed" or "left".
     """
 
     number: int
@@ -188,10 +186,8 @@ class Race:
         check_model(model)
         if available is not None and candidates is not None:
             raise InvalidArgument("give either `available` or `candidates`.")
-        if available is not None and available < 0:
-            raise InvalidArgument(f"`available` must be 0 or more, but it is {available}.")
-        if max_runs is not None and max_runs < 1:
-            raise InvalidArgument(f"`max_runs` must be 1 or more, but it is {max_runs}.")
+        check_counts(0, available=available)
+        check_counts(max_runs=max_runs)
         if outside is not None and math.isnan(outside):
             raise InvalidArgument("`outside` must be a number, but it is nan.")
         if budget is not None and not budget > 0:
@@ -208,7 +204,7 @@ class Race:
         self._owed = 0  # and those of them that were handed out and not yet started
         self._peak: tuple[Run, int] | None = None  # run and row of the best score
         self._best = self.outside  # its worth, or the outside option
-        self._again: list[int] = []  # runs whose move was released, first come first served
+        self._again: dict[int, None] = {}  # runs whose move was released, first come first served
         self._candidates: list[Config] = []
         self._unused: set[int] = set()  # candidates not yet handed out,
         self._picked: list[int] = []  # and those not yet started
@@ -218,8 +214,7 @@ class Race:
         self._warned = False  # that steps are counted in another unit, which one warning says
         if candidates is not None:
             self._left = 0
-            self.offer(candidates)
-        self._enlist()
+        self.offer(candidates or [])
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -239,7 +234,7 @@ class Race:
             self._left -= 1
             self._owed += 1
         elif self._again:
-            self._again.pop(0)
+            del self._again[move.run]
         else:
             self._offers.take()
             self.runs[move.run].until = move.until
@@ -249,9 +244,9 @@ class Race:
         """The move that :meth:`next` would hand out."""
         best, point = self._best, self._point
         if self._again:
-            run = self.runs[self._again[0]]
-            assert run.until is not None  # released in the middle of a move
-            return Move(run.number, run.until, self._index(run), best, None, point)
+            again = self.runs[next(iter(self._again))]
+            assert again.until is not None  # released in the middle of a move
+            return Move(again.number, again.until, self._index(again), best, None, point)
         top = self._top()
         if top is None or not top[1] > best:
             return None
@@ -267,11 +262,6 @@ class Race:
         room = self._most - len(self.runs) - self._owed - len(self._picked)
         return max(0, min(self._left + len(self._unused), room))
 
-    @property
-    def startable(self) -> int:
-        """As :attr:`left`; a large number stands for any number."""
-        return int(min(self.left, ENDLESS))
-
     def _top(self) -> tuple[Key, float] | None:
         """The move with the highest index, and that index; None without a move or a budget."""
         return None if self._halted or self.spent >= self.budget else self._offers.top()
@@ -285,11 +275,10 @@ class Race:
         return there and self.left > 0
 
     def _index(self, run: Run) -> float:
-        if run.steps:
-            return float(self.model.next_indices([run.shown])[0])
-        if run.settings is None:
-            return self.model.fresh_index
-        return float(self.model.start_indices([run.settings])[0])
+        model = self.model
+        if run.steps or run.settings is None:
+            return float(model.next_indices([run.shown])[0]) if run.steps else model.fresh_index
+        return float(model.start_indices([run.settings])[0])
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -297,11 +286,18 @@ class Race:
         """Add runs that can be started, by their settings; gives the number of the first."""
         first = len(self._candidates)
         self._candidates.extend(candidates)
-        self._unused.update(range(first, len(self._candidates)))
-        index = self.model.start_indices(candidates)
-        for number, x in enumerate(index.tolist(), first):
-            self._offers.put((_CANDIDATE, number), x)
+        added = range(first, len(self._candidates))
+        self._unused.update(added)
+        self._enlist(added)
         return first
+
+    def _enlist(self, numbers: Sequence[int]) -> None:
+        """Put candidates on offer, and a new run without settings, if there are any."""
+        if self._left > 0:
+            self._offers.put((_NEW,), self.model.fresh_index)
+        index = self.model.start_indices([self._candidates[i] for i in numbers])
+        for number, x in zip(numbers, index.tolist(), strict=True):
+            self._offers.put((_CANDIDATE, number), x)
 
     def started(self, candidate: int | None = None) -> int:
         """A new run was started; returns its number. It is in flight until its first rung.
@@ -333,11 +329,6 @@ class Race:
         """Say what a run was started with, as soon as that is known."""
         self._going(run).settings = settings
 
-    def _enlist(self) -> None:
-        """Put a new run without settings on offer."""
-        if self._left > 0:
-            self._offers.put((_NEW,), self.model.fresh_index)
-
     def observe(self, run: int, step: int, score: float, cost: float) -> None:
         """A run has shown a score at a step, at this cost since the step before.
 
@@ -359,7 +350,7 @@ class Race:
                 f"run {run} begins with step {step}, but the runs of the log end at step {end}, so "
                 f"nothing is known about what follows"
             )
-        if not self.history:
+        if self._peak is None and not math.isnan(score):
             self._check_unit(score)
         it.steps.append(step)
         it.filtered.append(score)
@@ -404,13 +395,12 @@ class Race:
         """Once in a search: if the units differ, they differ for every run."""
         if not self._warned:
             self._warned = True
-            text = f"{what}. Are steps counted in the same unit?"
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warnings.warn(f"{what}. Are steps counted in the same unit?", UserWarning, stacklevel=3)
 
     def _check_unit(self, score: float) -> None:
         """Warn if the first score is far from all that the log has shown; it may be the last."""
         ladder = getattr(self.model, "ladder", None)
-        if ladder is None or math.isnan(score):
+        if ladder is None:
             return
         seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
         there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
@@ -422,6 +412,10 @@ class Race:
                 UserWarning,
                 stacklevel=3,
             )
+
+    def has_ended(self, run: Run) -> bool:
+        """Whether a run has come to its end, by itself or at the last step of the model."""
+        return run.over == "ended" or self.model.next_rung(run.steps[-1]) is None
 
     def failed(self, run: int) -> None:
         """A run has crashed, or was lost, and cannot be advanced. What it showed still counts."""
@@ -436,27 +430,17 @@ class Race:
         it = self._going(run)
         if it.until is None:
             raise InvalidAnswer(f"run {run} is not running, so it cannot be released.")
-        if run not in self._again:
-            self._again.append(run)
+        self._again.setdefault(run)
 
     def take(self, run: int, until: int) -> None:
         """Someone else advances a run until a step, so it is not offered here."""
         self._going(run).until = until
         self._offers.withdraw((_RUN, run))
-        self._forget(run)
-
-    def _forget(self, run: int) -> None:
-        if run in self._again:
-            self._again.remove(run)
+        self._again.pop(run, None)
 
     def pay(self, cost: float) -> None:
         """Add a cost that showed nothing new, such as training up to a lost checkpoint."""
         self.spent += cost
-
-    def allow(self, runs: int) -> None:
-        """So many further runs can be started."""
-        self._left += runs
-        self._enlist()
 
     def exhausted(self) -> None:
         """There are no more runs to start; a new one that was handed out is released."""
@@ -479,11 +463,7 @@ class Race:
             raise InvalidArgument("the new model must minimize if and only if the old one does.")
         kept = sorted(key for key, _ in self._offers)
         self.model, self._offers = model, Offers[Key](self._free)
-        unused = sorted(self._unused)
-        index = model.start_indices([self._candidates[i] for i in unused])
-        for number, x in zip(unused, index.tolist(), strict=True):
-            self._offers.put((_CANDIDATE, number), x)
-        self._enlist()
+        self._enlist(sorted(self._unused))
         if self.best_score is not None:
             self._best = max(self.outside, model.worth(self.best_score))  # the price may change
         self._wait(*(self.runs[key[1]] for key in kept if key[0] == _RUN))
@@ -494,9 +474,9 @@ class Race:
         if math.isnan(score):
             return
         if self._peak is not None:
-            holder, row = self._peak
-            new, held = worth(score), worth(holder.filtered[row])
-            if new < held or (new == held and run.number >= holder.number):
+            holder, row = self._peak  # of equal scores the one of the first run counts
+            held = worth(holder.filtered[row]), -holder.number
+            if (worth(score), -run.number) <= held:
                 return
         self._peak = run, len(run.filtered) - 1
         self._best = max(self.outside, worth(score))
@@ -513,14 +493,14 @@ class Race:
         index = self.model.next_indices([run.shown for run in runs])
         for run, x in zip(runs, index, strict=True):
             run.until = None
-            self._forget(run.number)
+            self._again.pop(run.number, None)
             over = self.model.next_rung(run.steps[-1]) is None
             self._offers.put((_RUN, run.number), -math.inf if over else float(x))
 
     def _stop(self, run: int, how: str) -> None:
         it = self._going(run)
         it.until, it.over = None, how
-        self._forget(run)
+        self._again.pop(run, None)
 
     # -- how it stands -------------------------------------------------------------------------
 
@@ -554,9 +534,7 @@ class Race:
 
         The index of a run that waits does not change, and the best only rises.
         """
-        return sorted(
-            key[1] for key, index in self._offers if key[0] == _RUN and not index > self.best
-        )
+        return sorted(run for run, index in self.waiting.items() if not index > self.best)
 
     @property
     def waiting(self) -> dict[int, float]:
@@ -572,9 +550,8 @@ class Race:
     @property
     def done(self) -> bool:
         """Whether nothing is in flight and nothing is worth its cost."""
-        top = self._top()
         going = self._handed_out or any(run.until is not None for run in self.runs)
-        return not going and (top is None or not top[1] > self.best)
+        return not going and not self.highest_index > self.best
 
     @property
     def _handed_out(self) -> int:

@@ -4,8 +4,7 @@ The scheduler keeps no state of its own that matters. What it knows follows from
 trials, so after ``Tuner.restore`` it reads the results and continues.
 
 Use ``reuse_actors=True``, or every resumed trial waits for a new process; and leave
-``max_concurrent_trials`` unset, because it would hide trials from the scheduler. ``workers`` says
-how many trials run at once, by default as many as the cluster has room for.
+``max_concurrent_trials`` unset, because it would hide trials from the scheduler.
 
 One process at a time drives an experiment: a second one that starts or restores it is rejected, and
 the message names the process that has it. This works if the folder of the experiment is on the
@@ -26,16 +25,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .._common.arrays import check_counts
 from .._common.disk import Process, is_alive, this_process
 from .._common.optional import need
 from ..errors import InvalidArgument, JournalError
-from ..learn.features import flat
 from ..learn.log_readers import rising_results
+from ..learn.log_tables import flat
 from ..learn.run_model import check_model
-from .full_runs import full_run_index
-from .prices import Allowance
+from .prices import full_run_index
 from .race import Move, Race, Run, RunModel
-from .refit import refitting
+from .refit import Allowance, refitting
 from .search_space import Stated, model_of
 
 _ray: Any = need("ray", "ray")
@@ -50,24 +49,15 @@ Controller = Any
 
 
 class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
-    """Advances the trial of highest index, and stops when nothing is worth its cost.
+    """Advances the trial with the highest index, and stops when nothing is worth its cost.
 
     Parameters
     ----------
-    model : RunModel or Curves, optional
-        What to expect of a trial. It must minimize if and only if the mode of the tuner is "min".
-        Without a model, everything is learned during the search.
-    price, full_run_cost : float, optional
-        What a point of score is worth in units of cost; or how many points a full run costs. One of
-        the two is needed unless a model or a ``budget`` is given.
+    model, price, full_run_cost, limit, outside, budget, refit, reprice
+        As in :func:`weitzman.tune.optimize`. The model must minimize if and only if the mode of the
+        tuner is "min".
     minimize : bool, optional
         Lower scores are better; state it if there is no model.
-    limit : float, optional
-        The best possible score, for a log or without a model.
-    outside : float, optional
-        The worth of what is available without any trial, in units of cost.
-    budget : float, optional
-        Begin nothing once this much is spent. Without a price, the budget sets it.
     metric : str, optional
         The score in the results; by default the metric of ``TuneConfig``.
     step, cost : str
@@ -75,12 +65,6 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     workers : int, optional
         How many trials to run at once; by default as many as the cluster has room for. One is
         optimal; more save time and cost payoff.
-    refit : bool, optional
-        Fit the model again now and then, to what it knew and what the trials have shown. The
-        default is to refit if the model can.
-    reprice : bool
-        Find the price of a score automatically: the price at which the ``budget`` is spent on
-        average. The price is updated as money is spent.
 
     Attributes
     ----------
@@ -106,13 +90,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         reprice: bool = False,
     ) -> None:
         super().__init__()
-        if workers is not None and workers < 1:
-            raise InvalidArgument(f"`workers` must be 1 or more, but it is {workers}.")
-        self._model: RunModel = model_of(
+        check_counts(workers=workers)
+        self._model, priced = model_of(
             model, price=price, full_run_cost=full_run_cost, minimize=minimize, limit=limit,
             budget=budget,
         )  # fmt: skip
-        priced = self._model is model or price is not None or full_run_cost is not None
         self._outside, self._workers = outside, workers
         self._budget, self._reprice = budget, reprice or not priced
         self._restored = False
@@ -134,11 +116,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         self._looked_at = False  # whether the folder is that of the trials
 
     def __getstate__(self) -> dict[str, Any]:  # the settings only: the rest follows from results
-        settings = (
-            "_model", "_outside", "_budget", "_workers", "_metric", "_step", "_cost", "_learn",
-            "_reprice",
-        )  # fmt: skip
-        return {name: self.__dict__[name] for name in settings}
+        names = "_model", "_outside", "_budget", "_workers", "_metric", "_step", "_cost"
+        return {name: self.__dict__[name] for name in (*names, "_learn", "_reprice")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -231,7 +210,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if self._owner is not None:
             self._owner.check()
             self._check_folder(tune_controller, self._owner.folder)
-        self._bury()
+        for run, trial in zip(self.race.runs, self._trials, strict=True):
+            if trial.trial_id in self._failing and trial.status == _State.ERROR:
+                self._failing.discard(trial.trial_id)  # it has failed for good
+                if not run.over:
+                    self.race.failed(run.number)
         chosen = self._choose(tune_controller)
         self._hold(tune_controller)
         return chosen
@@ -291,8 +274,7 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
     def _end(self, controller: Controller) -> None:
         """End the experiment, once the last checkpoint is written."""
         trials = controller.get_trials()
-        busy = any(trial.status == _State.RUNNING for trial in trials)
-        if not self.race.done or busy:
+        if not self.race.done or any(trial.status == _State.RUNNING for trial in trials):
             return
         controller.search_alg.set_finished()
         if self._owner is not None:
@@ -340,9 +322,8 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _out(self, controller: Controller) -> set[int]:
         """Runs that will no longer be advanced, while there is a searcher to learn from them."""
-        if controller.search_alg.is_finished():
-            return set()
-        return set(self.race.settled()) - {self.race.best_run}
+        finished = controller.search_alg.is_finished()
+        return set() if finished else set(self.race.settled()) - {self.race.best_run}
 
     def _capacity(self) -> int:
         """How many trials the cluster can run at once."""
@@ -358,14 +339,13 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
 
     def _observe(self, run: Run, result: dict[str, Any]) -> None:
         names = self._step, self.metric, self._cost
-        for name in names:
-            if name not in result:
-                raise InvalidArgument(
-                    f"a result must have a step, a score and a cost, but one has no {name!r}; it "
-                    f"has {', '.join(map(str, result))}."
-                )
-        step, score, cost = (result[name] for name in names)
-        self.race.observe(run.number, int(step), float(score), float(cost))
+        for name in set(names) - result.keys():
+            raise InvalidArgument(
+                f"a result must have a step, a score and a cost, but one has no {name!r}; it has "
+                f"{', '.join(map(str, result))}."
+            )
+        step, score, cost = (float(result[name]) for name in names)
+        self.race.observe(run.number, int(step), score, cost)
 
     def _started(self, trial: Trial) -> Run:
         run = self.race.runs[self.race.started()]
@@ -387,14 +367,6 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         run = self._run.get(trial.trial_id)
         if run is not None and not self.race.runs[run].over:
             self.race.ended(run)
-
-    def _bury(self) -> None:
-        """Trials that have failed for good."""
-        for trial in self._trials if self._failing else []:
-            if trial.trial_id in self._failing and trial.status == _State.ERROR:
-                self._failing.discard(trial.trial_id)
-                if not self.race.runs[self._run[trial.trial_id]].over:
-                    self.race.failed(self._run[trial.trial_id])
 
     def _hold(self, controller: Controller) -> None:
         """Keep Ray from starting trials that were not chosen.
@@ -509,15 +481,9 @@ def _settings(trial: Trial) -> dict[str, Any]:
 class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
     """Ends an experiment when no further trial is worth its cost; for any scheduler.
 
-    For trials that are trained in one go. A trial is taken as one box: its reward is the best score
-    of a run, its cost all that the run costs on average. The experiment ends, with all trials that
-    are running, once the best score is worth at least the index of that box.
-
-    Parameters
-    ----------
-    model : RunModel
-    metric : str
-        The score in the results.
+    For trials that are trained in one go. The experiment ends, with all trials that are running,
+    once the best score (``metric`` in the results) is worth at least ``index``:
+    :func:`weitzman.tune.full_run_index` of the model.
     """
 
     def __init__(self, model: Any, metric: str) -> None:

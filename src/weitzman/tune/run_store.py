@@ -25,6 +25,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InvalidArgument, InvalidFile, JournalError
@@ -33,6 +34,7 @@ from ..files.event_log import Path as Path
 
 if TYPE_CHECKING:
     from .loop import Loop
+    from .race import Race
     from .runs import Row
 
 KIND = "tuner"
@@ -51,14 +53,7 @@ class TakenOver(Exception):
 class Journal:
     """The file of a search, used by one process or by several that share the search.
 
-    Parameters
-    ----------
-    path : str or path
-        The file is continued if it exists; otherwise it is created.
-    minimize : bool
-        Whether low scores are good; must be what the journal says.
-    share : bool
-        Whether other processes may use the journal at the same time.
+    The file is continued if it exists, and must agree on ``minimize``; otherwise it is created.
 
     Attributes
     ----------
@@ -81,9 +76,7 @@ class Journal:
         if not os.path.lexists(self.path):
             said = {"minimize": minimize, "seed": self.seed}
             try:
-                self._log = EventLog.create(
-                    self.path, KIND, self.me, said, {}, owner=not self.share
-                )
+                self._log = EventLog.create(self.path, KIND, self.me, said, {}, owner=not share)
                 return
             except JournalError:  # another process that shares it was perhaps faster
                 if not (self.share and os.path.lexists(self.path)):
@@ -137,13 +130,8 @@ class Journal:
         If this raises, nothing was written.
         """
 
-        def write(db: sqlite3.Connection) -> None:
-            for _ in self._log.news(db):  # an interrupted call may have written one
-                pass
-            self._log.add(db, [event])
-
-        if self._db is None:
-            self._log.transact(write)
+        if self._db is None:  # an interrupted call may have written one before
+            self.turn(list, lambda: self.add(event))
         else:
             self._log.add(self._db, [event])
 
@@ -165,7 +153,7 @@ class RunStore:
     """
 
     def __init__(self, configs: Configs, journal: Journal | None) -> None:
-        self.configs: list[Any] = []
+        self.started: list[Any] = []
         self._given, self._journal = configs, journal
         self._shared = journal is not None and journal.share
         self._source: Iterator[Any] | None = None
@@ -224,10 +212,7 @@ class RunStore:
                     candidate = race.offer([config])  # there were more of them before
             else:
                 candidate = None  # a list before, a function or an iterator now
-            self.configs.append(config)
-            race.started(candidate)
-            if isinstance(config, Mapping):
-                race.describe(run, config)
+            self._add_run(race, config, candidate)
         elif kind == "seen":
             score = math.nan if event["score"] is None else _number(event["score"], "score")
             race.observe(run, _whole(event["step"], "step"), score, _number(event["cost"], "cost"))
@@ -296,36 +281,35 @@ class RunStore:
         ``candidate`` is the number of the configuration, if the race has chosen one.
         """
         assert self._loop is not None
-        race, run = self._loop.race, len(self.configs)
+        race, run = self._loop.race, len(self.started)
         chosen = {} if candidate is None else {"candidate": candidate}
         config = self._next(run) if candidate is None else self._given[candidate]  # type: ignore[index]
         if self._journal is not None:
             event = {"event": "start", "run": run, "config": packed(config, run), **chosen}
             self._journal.add(event)
             self._holder[run] = self._journal.me
-        self.configs.append(config)
-        race.started(candidate)
-        if isinstance(config, Mapping):
-            race.describe(run, config)
+        self._add_run(race, config, candidate)
         return run
+
+    def _add_run(self, race: Race, config: Any, candidate: int | None) -> None:
+        self.started.append(config)
+        number = race.started(candidate)
+        if isinstance(config, Mapping):
+            race.describe(number, config)
 
     def _next(self, run: int) -> Any:
         if callable(self._given):
             return self._given(run)
         if self._source is None:
             self._source = iter(self._given)
-        try:
-            while self._used < run:  # these were used before, or by another process
-                next(self._source)
-                self._used += 1
-            self._used += 1
-            return next(self._source)
-        except StopIteration:
-            raise NoMore from None
+        skipped, self._used = run - self._used, run + 1  # used before, or by another process
+        for config in islice(self._source, skipped, None):
+            return config
+        raise NoMore
 
     def config(self, run: int) -> Any:
         """What a run is started with."""
-        return self.configs[run]
+        return self.started[run]
 
     def seen(self, run: int, row: Row) -> None:
         """Note what a run has shown."""
@@ -345,6 +329,11 @@ class RunStore:
 
     def settled(self, runs: Sequence[int]) -> None:
         """Nothing to note: it follows from what was seen."""
+
+    def finish(self) -> None:
+        """Nothing to note at the end either."""
+
+    leave = finish
 
     def _add(self, event: str, run: int, **more: Any) -> None:
         if self._journal is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..learn.curves import Curves
-from ..learn.features import flat
 from ..learn.first_runs import from_nothing
+from ..learn.log_tables import flat
 from ..learn.resemblance import ResemblanceModel, fit
 from ..learn.run_model import RunModel, check_model
 
@@ -80,48 +80,30 @@ FIRST_PRICE = 1e-3  # points for a full run, until a budget has found the price
 
 
 def model_of(
-    model: Stated,
-    *,
-    price: float | None = None,
-    full_run_cost: float | None = None,
-    minimize: bool | None = None,
-    limit: float | None = None,
-    budget: float | None = None,
+    model: Stated, *, price: float | None = None, full_run_cost: float | None = None,
+    minimize: bool | None = None, limit: float | None = None, budget: float | None = None,
     space: Iterable[str] = (),
-) -> RunModel:
-    """The model of a search.
+) -> tuple[RunModel, bool]:  # fmt: skip
+    """The model of a search, and whether it has a price; otherwise the budget is to set it.
 
-    Parameters
-    ----------
-    model : RunModel, Curves or None
-        A model; a log, from which one is learned; or nothing, so that the runs of the search itself
-        are the only data.
-    price, full_run_cost : float, optional
-        What a point is worth in units of cost, or how many points a full run costs. For a log or
-        nothing one of them is needed, or a ``budget``, which then sets the price.
-    minimize : bool, optional
-        Lower scores are better. By default as the model or the log says; without either, False.
-    limit : float, optional
-        The best possible score.
-    space : iterable of str
-        Names of what runs are started with. One that the log lacks raises a warning.
+    ``space`` are names of what runs are started with; one that the log lacks raises a warning.
     """
     stated = price is not None or full_run_cost is not None
-    if model is not None and not isinstance(model, Curves):
-        check_model(model)
+    known = None if isinstance(model, Curves) else model
+    if known is not None:
+        check_model(known)
         if stated or limit is not None:
             what = "a price: give either `model`, or `price`"
             if limit is not None:
                 what = "its own limit: give either `model`, or `limit`"
             raise InvalidArgument(f"a model has {what}, not both.")
-        if minimize is not None and model.minimize != minimize:
-            raise InvalidArgument(
-                f"the model {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
-                f"{minimize}."
-            )
-        if isinstance(model, ResemblanceModel):
-            _warn_of_lacking(model.encoder.names, space)
-        return model
+    if model is not None and minimize is not None and model.minimize != minimize:
+        does = f"{'minimizes' if model.minimize else 'maximizes'}, but `minimize` is {minimize}."
+        raise InvalidArgument(f"the {'log' if known is None else 'model'} {does}")
+    if known is not None:
+        if isinstance(known, ResemblanceModel):
+            _warn_of_lacking(known.encoder.names, space)
+        return known, True
     if not stated:
         if budget is None:
             raise InvalidArgument(
@@ -130,17 +112,13 @@ def model_of(
                 "sets the price."
             )
         full_run_cost = FIRST_PRICE
-    if model is None:
-        return from_nothing(
-            price=price, full_run_cost=full_run_cost, minimize=bool(minimize), limit=limit
-        )
-    if minimize is not None and model.minimize != minimize:
-        raise InvalidArgument(
-            f"the log {'minimizes' if model.minimize else 'maximizes'}, but `minimize` is "
-            f"{minimize}."
-        )
-    _warn_of_lacking({name for config in model.settings for name in flat(config)}, space)
-    return fit(model, price=price, full_run_cost=full_run_cost, limit=limit)
+    if isinstance(model, Curves):
+        _warn_of_lacking({name for config in model.settings for name in flat(config)}, space)
+        return fit(model, price=price, full_run_cost=full_run_cost, limit=limit), stated
+    found = from_nothing(
+        price=price, full_run_cost=full_run_cost, minimize=bool(minimize), limit=limit
+    )
+    return found, stated
 
 
 def _warn_of_lacking(logged: Iterable[str], space: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from weitzman.show.explore.server import Server
+from weitzman.show.explore import Server
 from weitzman.show.explore.workbench import Workbench
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -481,7 +481,7 @@ def test_without_the_token_or_from_elsewhere(visit, explore, browser):
 def test_the_program_ends_while_the_page_is_open(visit, tmp_path):
     import threading
 
-    from weitzman.show.explore.server import Server
+    from weitzman.show.explore import Server
     from weitzman.show.explore.workbench import Workbench
 
     server = Server(Workbench())

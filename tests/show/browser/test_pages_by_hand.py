@@ -174,7 +174,7 @@ def test_a_report_is_written_from_the_page(visit, explore, tmp_path):
 
 
 def test_the_door_opens_the_page(visit, explore):
-    from weitzman.show.explore.server import Server
+    from weitzman.show.explore import Server
     from weitzman.show.explore.workbench import Workbench
 
     with Server(Workbench()) as server:

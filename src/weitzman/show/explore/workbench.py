@@ -9,7 +9,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -22,7 +24,7 @@ from ...engine.solution import Solution
 from ...engine.solver import solve
 from ...engine.what_if import break_even
 from ...errors import InvalidArgument, InvalidFile, WeitzmanError
-from ...files import json_format as _json
+from ...files import json_format
 from ...files.documents import parse
 from ...files.instances import load, save
 from ...forest.model import Forest
@@ -36,8 +38,6 @@ from ..report.findings import answers, content
 
 TABLES = (".csv", ".tsv", ".xlsx")
 SAVED = (".json", ".json.gz", ".wz", *TABLES)
-"""What the explorer can save as."""
-
 READ = (*SAVED, ".xlsm", ".ods")
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
@@ -77,14 +77,9 @@ class OwnFile:
         return None if self.path is None else self._stamps.get(self.path)
 
     def save(
-        self,
-        forest: Forest,
-        name: object = None,
-        *,
-        own: bool = True,
-        anyway: bool = False,
+        self, forest: Forest, name: object = None, *, own: bool = True, anyway: bool = False,
         version: object = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Write a forest; ``taken`` says that it was not written because another file is there.
 
         ``own`` says that the boxes come from that file, so that the user means to replace it;
@@ -154,8 +149,7 @@ def _stamp(path: str) -> str | None:
     return f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
 
 
-MOST = 5000
-"""How many boxes a page can hold and stay easy to use."""
+MOST = 5000  # boxes that a page can hold and stay easy to use
 
 
 def document(forest: Forest) -> dict[str, Any]:
@@ -166,7 +160,7 @@ def document(forest: Forest) -> dict[str, Any]:
             f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
             f"with a count."
         )
-    text: dict[str, Any] = json.loads("".join(_json.pieces(forest)))
+    text: dict[str, Any] = json.loads("".join(json_format.pieces(forest)))
     kinds = text.pop("kinds", {})
     for v, box in enumerate(text["boxes"]):
         kind = kinds.get(box.pop("kind", None), {})
@@ -180,10 +174,7 @@ def document(forest: Forest) -> dict[str, Any]:
     return text
 
 
-def forest(document: Any) -> Forest:
-    """The forest that the page describes; the same messages as for a file."""
-    return _json.forest(document)
-
+forest = json_format.forest  # that the page describes; the same messages as for a file
 
 _KEPT = 16  # solutions that may be asked about
 Answer = dict[str, Any]
@@ -219,10 +210,11 @@ class Workbench:
 
     def start(self) -> Answer:
         """What the page begins with: the file as it is now."""
+        found = message = None
         try:
-            found, message = self._load(), None
+            found = self._load()
         except WeitzmanError as error:
-            found, message = None, str(error)
+            message = str(error)
         return {
             "file": self.own.name, "folder": self.own.folder, "document": found,
             "isNew": found is None, "message": message, "version": self.own.version,
@@ -231,19 +223,18 @@ class Workbench:
 
     def _load(self) -> Answer | None:
         path = self.own.path
-        if path is not None and os.path.lexists(path):
-            self.own.seen()
-            return document(load(path) if self._read_own is None else self._read_own())
-        if path is None and self._read_own is not None:
-            return document(self._read_own())
-        return None
+        read = self._read_own or (None if path is None else partial(load, path))
+        if read is None or (path is not None and not os.path.lexists(path)):
+            return None
+        self.own.seen()
+        return document(read())
 
     def answer(self, what: str, request: bytes, name: str = "") -> Answer:
         """The answer to a question; ``ok`` is False if there is none, and ``message`` says why."""
         try:
-            if what == "read":
-                return {"ok": True, **finite(self._read(request, name))}
-            return {"ok": True, **finite(self._questions[what](parse(request)))}
+            own = what == "read"
+            found = self._read(request, name) if own else self._questions[what](parse(request))
+            return {"ok": True, **finite(found)}
         except WeitzmanError as error:
             return {"ok": False, "message": str(error)}
 
@@ -265,28 +256,18 @@ class Workbench:
             while len(self._solved) > _KEPT:
                 self._solved.popitem(last=False)
         return {
-            "id": number,
-            "value": solution.value,
-            "gap": solution.gap,
-            "status": solution.status.value,
-            "first_box": solution.first_box,
+            "id": number, "value": solution.value, "gap": solution.gap,
+            "status": solution.status.value, "first_box": solution.first_box,
             "index": [solution.indices(v).tolist() for v in range(len(f))],
-            "opened": e.opened.tolist(),
-            "chosen": e.wins.tolist(),
-            "openings": e.openings,
-            "spend": e.spend,
-            "reward": e.reward,
-            "outside": e.outside,
-            "time": e.time,
-            "amounts": f.amounts._asdict(),
-            "risk": f.risk_tolerance,
-            "prizes": int(f.prizes),
+            "opened": e.opened.tolist(), "chosen": e.wins.tolist(), "openings": e.openings,
+            "spend": e.spend, "reward": e.reward, "outside": e.outside, "time": e.time,
+            "amounts": f.amounts._asdict(), "risk": f.risk_tolerance, "prizes": int(f.prizes),
             **{
                 name: None if pool is None else [pool[i].tolist() for i in f.cost.tolist()]
                 for name, pool in (("factors", f.factors), ("durations", f.durations))
             },
             "milliseconds": 1000 * (time.perf_counter() - start),
-        }
+        }  # fmt: skip
 
     def _expect(self, request: Any) -> Answer:
         """The value of going on after steps: [box, copy, state], or [box, copy] if taken."""
@@ -310,13 +291,9 @@ class Workbench:
         return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
-        name = request.get("name") if isinstance(request, dict) else None
-        problem = forest(_field(request, "document"))
-        own = name is None or request.get("own") is True
-        return self.own.save(
-            problem, name, own=own, anyway=request.get("anyway") is True,
-            version=request.get("version"),
-        )  # fmt: skip
+        problem, name = forest(_field(request, "document")), request.get("name")
+        own, anyway = name is None or request.get("own") is True, request.get("anyway") is True
+        return self.own.save(problem, name, own=own, anyway=anyway, version=request.get("version"))
 
     def _example(self, request: Any) -> Answer:
         text = files("weitzman.files").joinpath("demo.json").read_bytes()
@@ -333,8 +310,7 @@ class Workbench:
 
     def _report(self, request: Any) -> Answer:
         """A report on the document, as one HTML page."""
-        title = request.get("title") if isinstance(request, dict) else None
-        found = content(forest(_field(request, "document")))
+        found, title = content(forest(_field(request, "document"))), request.get("title")
         return {"html": render(found, title if isinstance(title, str) else None, self.words)}
 
     def _read(self, content: bytes, name: str) -> Answer:
@@ -398,12 +374,9 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
     grid, at = _grid(f, (box, what, row, state), now)
     x = [float(f"{number:.12g}") for number in grid.tolist()]  # 0.35, not 0.35000000000000003
     x[at] = now
-    value, first = [], []
-    for i, tried in enumerate(x):
-        changed = document if i == at else _changed(document, (box, what, row, state), tried)
-        solution = solve(forest(changed))
-        value.append(solution.value)
-        first.append(solution.first_box)
+    changed = (_changed(document, (box, what, row, state), tried) for tried in x)
+    solved = [solve(f if i == at else forest(other)) for i, other in enumerate(changed)]
+    value, first = [s.value for s in solved], [s.first_box for s in solved]
     return {"x": x, "value": value, "first": first, "now": at}
 
 
@@ -416,56 +389,43 @@ def _place(document: Any, box: int, what: str, row: int, state: int) -> tuple[An
         return entry["rewards"], state
     if what == "chance":
         return (entry["law"][row] if entry.get("parent") is not None else entry["law"]), state
-    cost = entry[what]
-    if not isinstance(cost, list):
-        return entry, what
-    if entry.get("parent") is None:
-        return cost, min(state, len(cost) - 1)
-    inner = cost[min(row, len(cost) - 1)]
-    if isinstance(inner, list):
-        return inner, min(state, len(inner) - 1)
-    return cost, min(row, len(cost) - 1)
+    holder: Any = entry
+    key: Any = what
+    for at in (state,) if entry.get("parent") is None else (row, state):
+        if isinstance(holder[key], list):  # one number for each row, and in it for each state
+            holder, key = holder[key], min(at, len(holder[key]) - 1)
+    return holder, key
 
 
 def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, int]:
     """Numbers evenly spaced, the current number among them."""
     box, what, row, _ = place
     steps = _STEPS if len(f) <= _LARGE else _LARGE_STEPS
-    low, high = 0.0, 1.0
     if what == "risk_tolerance":
-        least = max(now / _WIDER, float(tolerances(f, 2)[-1]))
-        down, up = np.geomspace(min(least, now), now, steps // 2 + 1), now * _WIDER
-        return np.append(down, np.geomspace(now, up, steps // 2 + 1)[1:]), steps // 2
-    if what == "factor":
-        x = np.linspace(now / (steps + 1), 1.0, steps + 1, dtype=np.float64)
+        least = min(max(now / _WIDER, float(tolerances(f, 2)[-1])), now)
+        down, up = (np.geomspace(now, end, steps // 2 + 1) for end in (least, now * _WIDER))
+        return np.append(down[::-1], up[1:]), steps // 2
+    if what == "chance" and f.laws[int(f.law[box])].shape[1] == 1:
+        raise InvalidFile("a box with one state has no chance to change.")
+    if what in ("factor", "chance"):  # the ends stay: the current number replaces the nearest one
+        x = np.linspace(now / (steps + 1) if what == "factor" else 0.0, 1.0, steps + 1)
         at = int(np.argmin(np.abs(x - now)))
+        at = min(max(at, int(x[0] < now)), steps - int(now < 1))
         x[at] = now
         return x, at
+    low, high = 0.0, 2 * now or (0.2 if what == "rate" else 1.0)
     if what == "cost":
-        up = int(f.parent[box])
-        try:  # above this cost opening never pays
-            pays = break_even(solve(f), box, None if up < 0 else state_called(f, up, row))
+        parent, worth = int(f.parent[box]), 0.0
+        with suppress(WeitzmanError):  # above this cost opening never pays
+            pays = break_even(solve(f), box, None if parent < 0 else state_called(f, parent, row))
             worth = pays.opened_below if np.isfinite(pays.opened_below) else 0.0
-        except WeitzmanError:
-            worth = 0.0
         high = max(_ROOM * worth, 2 * now) or 1.0
-    elif what in ("duration", "rate"):
-        high = 2 * now or (1.0 if what == "duration" else 0.2)
     elif what == "reward":
         rewards = f.rewards.data[np.isfinite(f.rewards.data)]
         span = float(np.ptp(rewards)) or abs(now) or 1.0
         low, high = now - span / 2, now + span / 2
-    elif f.laws[int(f.law[box])].shape[1] == 1:
-        raise InvalidFile("a box with one state has no chance to change.")
     step = (high - low) / steps
-    before = round((now - low) / step)
-    if before == 0 and now > low:
-        before = 1
-    if what == "chance":  # ends are 0 and 1: the current number replaces the nearest one
-        x = np.linspace(low, high, steps + 1, dtype=np.float64)
-        at = min(max(before, 1 if now > 0 else 0), steps - 1 if now < 1 else steps)
-        x[at] = now
-        return x, at
+    before = max(round((now - low) / step), int(now > low))
     step = (now - low) / before if before else step
     return np.asarray(low + step * np.arange(steps + 1), np.float64), before
 

@@ -34,7 +34,7 @@ def escape(text: str) -> str:
     return text if isinstance(text, Markup) else html.escape(text)
 
 
-def h(tag: str, *children: Child, **attributes: str | int | bool | None) -> Markup:
+def h(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
     """An element. ``class_`` gives the attribute class, ``data_x`` gives data-x.
 
     >>> h("p", "1 < 2 ", h("b", "yes"), class_="note")
@@ -53,13 +53,8 @@ def h(tag: str, *children: Child, **attributes: str | int | bool | None) -> Mark
 
 def join(children: Iterable[Child]) -> Markup:
     """Children one after the other."""
-    parts: list[str] = []
-    for child in children:
-        if isinstance(child, str):
-            parts.append(escape(child))
-        elif child is not None:
-            parts.append(join(child))
-    return Markup("".join(parts))
+    there = (child for child in children if child is not None)
+    return Markup("".join(escape(x) if isinstance(x, str) else join(x) for x in there))
 
 
 def name(text: str) -> Markup:
@@ -145,11 +140,8 @@ def style(package: str, name: str) -> str:
 
 def whole(title: str, body: Markup, *, style: str, script: str, data: Any) -> str:
     """A page that is one file: it carries its own policy and opens from disk."""
-    rules = policy(_hash(script), _hash(style), "'none'")
-    head = (
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">\n'
-        f"<style>{style}</style>"
-    )
+    rules = escape(policy(_hash(script), _hash(style), "'none'"))
+    head = f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n<style>{style}</style>'
     return _page(title, head, body, data, f'<script type="module">{script}</script>')
 
 

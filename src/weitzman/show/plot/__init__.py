@@ -1,26 +1,5 @@
 """Pictures that answer questions, drawn with matplotlib (``pip install "weitzman[plot]"``).
 
-==========================  ======================================================================
-:func:`forest`              which boxes are there, what do they cost, how likely is each opening?
-:func:`line`                where does the search go on along a line of boxes, and where stop?
-:func:`phi`                 what is it worth to keep searching with x in hand, and when to stop?
-:func:`capped_value`        where does the value come from?
-:func:`payoff`              what can I end with?
-:func:`openings`            which boxes will be opened, and which one will be taken?
-:func:`search`              what happened in this search, and why?
-:func:`strategies`          what would other strategies earn?
-:func:`break_even`          at what costs would the decisions change?
-:func:`learning_curves`     which training runs are worth continuing?
-:func:`tuning`              which configurations were tried, and why did the search stop?
-:func:`bounds`              how closely is the value of a lazy forest known?
-:func:`endless`             after which states of an endless line does the search go on?
-:func:`dag`                 which boxes depend on which, and what to open first?
-:func:`backtest`            what would each method have earned on past runs?
-:func:`frontier`            what is the most reward at each level of spending?
-:func:`tornado`             which numbers matter?
-:func:`risk_sweep`          how does a careful searcher decide?
-==========================  ======================================================================
-
 Every function takes ``ax``, draws there or in a new figure, and returns the axes. None changes
 global settings. Names are drawn as they are: ``$`` does not start a formula. The numbers behind
 each picture come from functions that do not draw: ``Solution.capped_law``,
@@ -55,26 +34,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "backtest",
-    "bounds",
-    "break_even",
-    "capped_value",
-    "dag",
-    "endless",
-    "forest",
-    "frontier",
-    "learning_curves",
-    "line",
-    "openings",
-    "payoff",
-    "phi",
-    "risk_sweep",
-    "search",
-    "solution",
-    "strategies",
-    "tornado",
-    "tuning",
-]
+    "backtest", "bounds", "break_even", "capped_value", "dag", "endless", "forest", "frontier",
+    "learning_curves", "line", "openings", "payoff", "phi", "risk_sweep", "search", "solution",
+    "strategies", "tornado", "tuning",
+]  # fmt: skip
 
 _SMALL = 30  # boxes that can be drawn one by one
 _LONG = 4  # a line of this many boxes is a map rather than a tree
@@ -92,7 +55,6 @@ def solution(
     Parameters
     ----------
     solution : Solution, LazySolution, EndlessLine or Dag
-    ax : Axes, optional
     """
     if isinstance(solution, LazySolution):
         return bounds(solution, ax=ax)
@@ -102,8 +64,7 @@ def solution(
         return dag(solution, ax=ax)
     check_solution(solution, "a picture")
     f = solution.forest
-    if len(f.roots) == 1 and len(f) >= _LONG:
-        way = follow_line(f, int(f.roots[0]))
-        if way is not None and f.count.max() == 1:
-            return line(solution, ax=ax)
+    alone = len(f.roots) == 1 and len(f) >= _LONG and f.count.max() == 1
+    if alone and follow_line(f, int(f.roots[0])) is not None:
+        return line(solution, ax=ax)
     return forest(solution, ax=ax) if len(f) <= _SMALL else openings(solution, ax=ax)

@@ -21,7 +21,7 @@ from ...questions.robustness import Tornado
 from ...questions.sweeps import RiskSweep
 from ...strategies.comparison import Comparison
 from . import style
-from .style import BLUE, ORANGE, SKY, VERMILION, finish, ink, muted, plain
+from .style import BLUE, ORANGE, SKY, VERMILION, finish, ink, marks, muted, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,6 @@ def openings(
         What to draw; for a solution, its optimal policy is evaluated.
     limit : int
         Show at most this many boxes: the boxes opened most often.
-    ax : Axes, optional
     """
     check_counts(limit=limit)
     e = source if isinstance(source, Evaluation) else evaluate(source)
@@ -65,11 +64,10 @@ def openings(
     ax.barh(rows[: len(top)], opened, 0.72, color=SKY, label="opened")
     ax.barh(rows, chosen, 0.3, color=BLUE, label="chosen in the end")
     ax.set_xlim(0, max(1.12 * float(max(opened.max(), chosen.max())), 1e-12))
+    look: dict[str, Any] = {"va": "center", "fontsize": "small"}
     for y, p in enumerate(opened):
-        ax.annotate(
-            style.BARE.typeset(p) if copies else percent(p), (p, y), (4, 0), va="center",
-            textcoords="offset points", fontsize="small", color=muted(ax),
-        )  # fmt: skip
+        text = style.BARE.typeset(p) if copies else percent(p)
+        ax.annotate(text, (p, y), (4, 0), textcoords="offset points", color=muted(ax), **look)
     what = "copies, on average" if copies else "probability"
     if len(top) < len(f):
         rest = float(e.opened.sum() - opened.sum())
@@ -88,7 +86,6 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     comparison : Comparison
-    ax : Axes, optional
     """
     what = "the picture of strategies"
     style.check(comparison, Comparison, what, "the result of compare(forest)")
@@ -107,11 +104,8 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     what = "expected loss and cost" if f.minimize else "expected payoff"
     sides = ((shown == value, "o", what), (shown > value, "<", "far lower"))
     for side, marker, label in (*sides, (shown < value, ">", "far higher")):
-        if side.any():
-            ax.scatter(
-                shown[side], rows[side], s=46, c=[shades[i] for i in np.flatnonzero(side)],
-                marker=marker, zorder=3, clip_on=False, label=label,
-            )  # fmt: skip
+        color = [shades[i] for i in np.flatnonzero(side)]
+        marks(ax, shown, rows, side, s=46, c=color, marker=marker, label=label)
     error = np.where(shown == value, half, np.nan)
     if (error > 0).any():
         ax.errorbar(shown, rows, xerr=error, fmt="none", ecolor=ink(), lw=1, label="95% interval")
@@ -119,10 +113,8 @@ def strategies(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
         most = "least that this kind can cost" if f.minimize else "most that this kind can earn"
         ax.scatter(bound, rows, s=90, color=ink(), marker="|", label=most)
     for y, (x, wide) in enumerate(zip(value, np.nan_to_num(half), strict=True)):  # in a column
-        ax.text(
-            1.01, y, f.amounts.typeset(x, wide), transform=ax.get_yaxis_transform(), va="center",
-            fontsize="small",
-        )  # fmt: skip
+        beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
+        ax.text(1.01, y, f.amounts.typeset(x, wide), fontsize="small", **beside)
     return finish(ax, x=what, amounts="x", say=f.amounts)
 
 
@@ -137,7 +129,6 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     solution : Solution
     limit : int
         Show at most this many boxes: the boxes opened most often.
-    ax : Axes, optional
     """
     style.check_solution(solution, "the picture of break-even costs")
     check_counts(limit=limit)
@@ -156,15 +147,10 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
     right = 1.08 * float(known[np.isfinite(known)].max()) or 1.0
     ax.barh(rows, np.minimum(below, right), 0.5, color=SKY, label="worth opening")
     pays, turns = cost < below, np.isfinite(first)
+    marks(ax, cost, rows, pays, s=36, color=BLUE, label="cost now")
+    marks(ax, cost, rows, ~pays, s=42, color=VERMILION, marker="X", label="too expensive")
     hollow = {"marker": "v", "facecolors": "none", "edgecolors": ink()}
-    for x, some, size, look, label in (
-        (cost, pays, 36, {"color": BLUE}, "cost now"),
-        (cost, ~pays, 42, {"color": VERMILION, "marker": "X"}, "too expensive"),
-        (first, turns, 40, hollow, "begin elsewhere from here on"),
-    ):
-        if some.any():
-            marks: dict[str, Any] = {**look, "label": label, "zorder": 3, "clip_on": False}
-            ax.scatter(x[some], rows[some], s=size, **marks)
+    marks(ax, first, rows, turns, s=40, label="begin elsewhere from here on", **hollow)
     ax.set_xlim(0, right)
     what = "cost of opening"
     if len(top) < len(f):
@@ -173,12 +159,9 @@ def break_even(solution: Solution, *, limit: int = 12, ax: Axes | None = None) -
 
 
 def phi(
-    solution: Solution,
-    box: str | int | None = None,
-    state: str | int | float | None = None,
-    *,
+    solution: Solution, box: str | int | None = None, state: str | int | float | None = None, *,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """What searching is worth with x in hand, Φ(x) = E max(x, κ), and where it stops paying.
 
     Above the diagonal it is better to go on than to stop with x. The index is where the two meet.
@@ -190,7 +173,6 @@ def phi(
         This box and all boxes behind it; the whole forest by default.
     state : optional
         What the parent of the box showed.
-    ax : Axes, optional
     """
     style.check_solution(solution, "the picture of Φ")
     law, f = solution.capped_law(box, state), solution.forest
@@ -216,12 +198,9 @@ def phi(
 
 
 def capped_value(
-    solution: Solution,
-    box: str | int | None = None,
-    state: str | int | float | None = None,
-    *,
+    solution: Solution, box: str | int | None = None, state: str | int | float | None = None, *,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """The law of the capped value κ: the probability that it is x or more.
 
     The shaded area above the outside option is what searching gains over it on average.
@@ -233,7 +212,6 @@ def capped_value(
         This box and all boxes behind it; by default the largest κ of all trees.
     state : optional
         What the parent of the box showed.
-    ax : Axes, optional
     """
     style.check_solution(solution, "the law of a capped value")
     law, outside = solution.capped_law(box, state), solution.forest.outside
@@ -259,12 +237,9 @@ def capped_value(
 
 
 def payoff(
-    policy: Solution | Policy,
-    *,
-    episodes: int = 100_000,
-    rng: np.random.Generator | int = 0,
+    policy: Solution | Policy, *, episodes: int = 100_000, rng: np.random.Generator | int = 0,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """The law of what a search earns in the end, best reward less all costs.
 
     It is exact where the policy can end in a few thousand ways, and simulated otherwise; the title
@@ -277,7 +252,6 @@ def payoff(
         Searches to simulate if the law is not computed exactly.
     rng : Generator or int
         For the simulation.
-    ax : Axes, optional
     """
     law, f = payoff_law(policy, episodes=episodes, rng=rng), policy.forest
     ax = style.axes(ax, 6.4, 3.4, grid="y")
@@ -302,18 +276,13 @@ def payoff(
 
 
 def _bars(law: PayoffLaw) -> tuple[FloatArray, float, IntArray]:
-    """Left edges and width of bars, and the bar of each value.
-
-    There is one bar for each of a few values. Many values get bars of equal width, one of which
-    begins at the outside option.
-    """
+    """Left edges and width of bars, and the bar of each value; many values share bars."""
     low, high = float(law.values[0]), float(law.values[-1])
     if len(law.values) <= _STEMS:
         width = (high - low) / 80 or max(abs(low), 1.0) / 40
         return law.values - width / 2, width, np.arange(len(law.values))
-    width = (high - low) / _BINS
-    start = low
-    if low < law.outside < high:
+    width, start = (high - low) / _BINS, low
+    if low < law.outside < high:  # a bar begins at the outside option
         start = law.outside - width * np.ceil((law.outside - low) / width)
     which = np.maximum(np.floor((law.values - start) / width), 0).astype(np.int64)
     left = np.asarray(start + width * np.arange(int(which.max()) + 1), np.float64)
@@ -334,16 +303,13 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
     ----------
     curve : SpendFrontier
         From :func:`weitzman.questions.frontier`.
-    ax : Axes, optional
     """
     style.check(curve, SpendFrontier)
     ax = style.axes(ax, 5.2, 3.4, grid="y")
     ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
     corner = curve.corners[int(np.count_nonzero(curve.price > 1))]  # slopes fall
-    ax.plot(
-        [corner.spend], [corner.reward], "o", color=VERMILION, markersize=8,
-        label="the best policy at the current costs",
-    )  # fmt: skip
+    now = "the best policy at the current costs"
+    ax.plot([corner.spend], [corner.reward], "o", color=VERMILION, markersize=8, label=now)
     kind, say = "loss" if curve.forest.minimize else "reward", curve.forest.amounts
     return finish(ax, x="expected spend", y=f"expected {kind}", amounts="xy", say=say)
 
@@ -355,7 +321,6 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
     ----------
     sweep : RiskSweep
         From :func:`weitzman.questions.risk_sweep`.
-    ax : Axes, optional
     """
     style.check(sweep, RiskSweep)
     ax = style.axes(ax, 5.2, 3.4, grid="y")
@@ -372,10 +337,8 @@ def risk_sweep(sweep: RiskSweep, *, ax: Axes | None = None) -> Axes:
         ax.plot(x, value, color=shade[first], linewidth=2.4, label=what if new else None)
     for turn in sweep.turns.tolist():
         ax.axvline(turn, color=muted(ax), linewidth=0.8, linestyle=":")
-    ax.axhline(
-        sweep.solution.value, color=muted(ax), linewidth=0.8, linestyle="--",
-        label="expected payoff alone",
-    )  # fmt: skip
+    look: dict[str, Any] = {"color": muted(ax), "linewidth": 0.8, "linestyle": "--"}
+    ax.axhline(sweep.solution.value, label="expected payoff alone", **look)
     ax.set_xscale("log")
     tolerance, say = "risk tolerance: careful to bold", sweep.solution.forest.amounts
     return finish(ax, x=tolerance, y="certainty equivalent", amounts="xy", say=say)
@@ -390,7 +353,6 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
         From :func:`weitzman.questions.tornado`.
     limit : int
         Show at most this many numbers: the numbers with the widest swing.
-    ax : Axes, optional
     """
     style.check(found, Tornado)
     swings, value = found.swings[:limit], found.solution.value
@@ -405,12 +367,9 @@ def tornado(found: Tornado, *, limit: int = 12, ax: Axes | None = None) -> Axes:
 
 
 _WORDS = {
-    "payoff": "payoff (points)",
-    "score": "best score",
-    "spend": "spend (units of cost)",
-    "regret": "regret to hindsight (points)",
-    "behind": "points behind the first method",
-}
+    "payoff": "payoff (points)", "score": "best score", "spend": "spend (units of cost)",
+    "regret": "regret to hindsight (points)", "behind": "points behind the first method",
+}  # fmt: skip
 
 
 def backtest(
@@ -424,7 +383,6 @@ def backtest(
     measure : "payoff", "score", "spend", "regret" or "behind"
     task : str, optional
         Draw this task only.
-    ax : Axes, optional
     """
     means, order = found.means(measure, task), np.argsort(found.quoted)
     x = np.array(found.quoted)[order]
@@ -433,20 +391,15 @@ def backtest(
     for i, (method, color) in enumerate(zip(drawn, style.colors(len(drawn)), strict=True)):
         mean, low, high = means[i][order].T
         color = ink() if method == found.methods[-1] else color
-        ax.plot(
-            x, mean, marker=_MARKERS[i % len(_MARKERS)], color=color, markersize=5,
-            linewidth=2.4 if i == 0 else 1.2, zorder=3 if i == 0 else 2, label=method,
-        )  # fmt: skip
+        look: dict[str, Any] = {"marker": _MARKERS[i % len(_MARKERS)], "markersize": 5}
+        width, over = (2.4, 3) if i == 0 else (1.2, 2)
+        ax.plot(x, mean, color=color, linewidth=width, zorder=over, label=method, **look)
         if i == 0:
-            ax.fill_between(
-                x, low, high, color=color, alpha=0.2, linewidth=0,
-                label=f"95% interval of {method}",
-            )  # fmt: skip
+            text = f"95% interval of {method}"
+            ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0, label=text)
     ax.set_xscale("log")
     if measure in ("regret", "spend"):
         ax.set_yscale("log")
-    price = (
-        "points that a full run costs" if found.by_full_run else "worth of a point, units of cost"
-    )
+    full, point = "points that a full run costs", "worth of a point, units of cost"
     title = None if task is None else plain(task)
-    return finish(ax, title, x=price, y=_WORDS[measure])
+    return finish(ax, title, x=full if found.by_full_run else point, y=_WORDS[measure])

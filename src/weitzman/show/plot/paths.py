@@ -90,7 +90,6 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     ----------
     search : Search
         Under way or done.
-    ax : Axes, optional
     """
     d, f, n = search_path(search), search.policy.forest, len(search.history)
     ax = style.axes(ax, float(np.clip(3.6 + 0.42 * n, 6.0, 10.5)), 3.9)
@@ -98,9 +97,8 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     best, stop = np.append(d.best, d.best[-1]), np.append(d.best - f.sign * d.spent, 0)
     stop[-1] = stop[-2]
     dots, small, big = (".", 3, 3) if n > _LARGE else ("_", 9, 6)
-    ax.plot(
-        d.step + 1, d.index, dots, color=mixed(ax, 0.4), ms=small, zorder=1, label="other indices"
-    )
+    gray: dict[str, Any] = {"color": mixed(ax, 0.4), "ms": small, "zorder": 1}
+    ax.plot(d.step + 1, d.index, dots, label="other indices", **gray)
     ax.plot(np.arange(n + 1) + 1, d.highest, "--", color=BLUE, lw=1.3, label="highest index")
     if np.isfinite(best).any():
         ax.fill_between(x, best, stop, step="post", color=ORANGE, alpha=0.3, lw=0, label="spent")
@@ -142,7 +140,6 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     solution : Solution
     box : str or int, optional
         The first box of the line; by default the root of highest index.
-    ax : Axes, optional
     """
     style.check_solution(solution, "the picture of a line")
     f, sign, say = solution.forest, solution.forest.sign, solution.forest.amounts
@@ -212,13 +209,9 @@ def decision_region(
 
 
 def learning_curves(
-    curves: Curves,
-    model: RunModel | None = None,
-    *,
-    best: float | None = None,
-    limit: int = 150,
+    curves: Curves, model: RunModel | None = None, *, best: float | None = None, limit: int = 150,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Learning curves over the decisions of a fitted model.
 
     The area where a run is worth continuing is blue. Outside, the run is paused or dropped.
@@ -232,7 +225,6 @@ def learning_curves(
         The best score in hand; by default that of the run itself.
     limit : int
         Draw at most this many runs, evenly sampled.
-    ax : Axes, optional
     """
     runs, seen = len(curves.start) - 1, curves.score[np.isfinite(curves.score)]
     if not seen.size:
@@ -267,12 +259,9 @@ def learning_curves(
 
 
 _ENDS = {  # of runs: as they are called in a result, their mark, and what the key says
-    "ended": ("o", "trained to the end"),
-    "": ("|", "paused"),
-    "left": ("|", "paused"),
-    "failed": ("x", "failed or lost"),
-    "lost": ("x", "failed or lost"),
-}
+    "ended": ("o", "trained to the end"), "": ("|", "paused"), "left": ("|", "paused"),
+    "failed": ("x", "failed or lost"), "lost": ("x", "failed or lost"),
+}  # fmt: skip
 
 
 def tuning(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -285,7 +274,6 @@ def tuning(result: Result, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : weitzman.tune.Result
-    ax : Axes, optional
     """
     history = result.history
     if not history:

@@ -89,9 +89,8 @@ def finish(
         columns = _key_columns(ax, labels)
         pad = 6.0 + _KEY_LINE * math.ceil(len(labels) / columns)
         legend = ax.legend(
-            frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0.0, 1.0),
-            borderaxespad=0.2, borderpad=0.1, fontsize="small", handlelength=1.6,
-            columnspacing=1.4,
+            frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0.1,
+            borderaxespad=0.2, fontsize="small", handlelength=1.6, columnspacing=1.4,
         )  # fmt: skip
         for text in legend.get_texts():
             text.set_parse_math(False)
@@ -114,14 +113,11 @@ def _key_columns(ax: Axes, labels: list[str]) -> int:
 def plain(name: str) -> str:
     """A name that can be drawn: long names are cut, characters that the font lacks are escaped.
 
-    Examples
-    --------
     >>> print(plain("50 $ or 60 $"), plain("漢"))
     50 $ or 60 $ \\u6f22
     """
-    known = _characters(
-        tuple(need("matplotlib.font_manager", "plot").FontProperties().get_family())
-    )
+    fonts = need("matplotlib.font_manager", "plot")
+    known = _characters(tuple(fonts.FontProperties().get_family()))
     return cell("".join(c if ord(c) in known else ascii(c)[1:-1] for c in cell(name)))
 
 
@@ -142,14 +138,18 @@ def span(ends: FloatArray, say: Amounts = BARE) -> str:
 def colors(n: int) -> list[str]:
     """Colors for n things, no two alike: first the colors that everyone can tell apart.
 
-    Examples
-    --------
     >>> colors(2), len(set(colors(40)))
     (['#0072B2', '#E69F00'], 40)
     """
     mpl, more = need("matplotlib.colors", "plot"), max(0, n - len(CYCLE))
     shades = [(i / max(more, 1), (0.45, 0.9)[i % 2], (0.55, 0.8)[i // 2 % 2]) for i in range(more)]
     return [*CYCLE[:n], *(mpl.to_hex(mpl.hsv_to_rgb(shade)) for shade in shades)]
+
+
+def marks(ax: Axes, x: Any, y: Any, some: Any, **look: Any) -> None:
+    """Marks above everything else at some of the points; no entry in the key if there are none."""
+    if some.any():
+        ax.scatter(x[some], y[some], **{"zorder": 3, "clip_on": False, **look})
 
 
 def named_rows(ax: Axes, names: list[str]) -> None:

@@ -21,7 +21,7 @@ from ...errors import InvalidArgument
 from ...forest.model import Forest
 from ...strategies.graphs import Dag, Exhaustive
 from . import style
-from .style import BLUE, PLAIN, SKY, VERMILION, finish, ink, mixed, muted, plain, span
+from .style import BLUE, PLAIN, SKY, VERMILION, finish, ink, marks, mixed, muted, plain, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,6 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
     solution : Solution
     limit : int
         Show at most this many boxes: the boxes opened most often. The others are counted.
-    ax : Axes, optional
 
     Examples
     --------
@@ -148,10 +147,8 @@ def forest(solution: Solution, *, limit: int = 24, ax: Axes | None = None) -> Ax
             width = 0.9 + 1.6 * min(1.0, t.opened[i])
             _bend(ax, (t.depth[up], t.row[up]), (t.depth[i], t.row[i]), lw=width)
     faces = [mixed(ax, 0.06 + 0.94 * p, BLUE) for p in np.clip(t.opened, 0, 1)]
-    ax.scatter(
-        t.depth, t.row, s=(_CIRCLE * size) ** 2, c=faces, edgecolors=mixed(ax, 0.8), lw=0.8,
-        zorder=2,
-    )  # fmt: skip
+    edge: dict[str, Any] = {"edgecolors": mixed(ax, 0.8), "lw": 0.8}
+    ax.scatter(t.depth, t.row, s=(_CIRCLE * size) ** 2, c=faces, zorder=2, **edge)
     for x, y, p in zip(t.depth, t.row, t.opened, strict=True):
         text = percent(min(p, 1.0)) if p <= 1 + _ROUNDING else rough(p) if p < 99.5 else ">99"
         color = "white" if p > 0.5 else ink()
@@ -195,10 +192,9 @@ def _captions(ax: Axes, solution: Solution, t: TreeLayout, size: float, font: fl
         for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:
             down = (lift - 1.0) if i in inner else lift
             ax.annotate(
-                text, (t.depth[i], t.row[i]), (where[0], where[1] + font * down),
+                text, (t.depth[i], t.row[i]), (where[0], where[1] + font * down), zorder=3,
                 textcoords="offset points", fontsize=font if color == ink() else 0.88 * font,
-                ha="center" if i in inner else "left", va="bottom", color=color, zorder=3,
-                **PLAIN,
+                ha="center" if i in inner else "left", va="bottom", color=color, **PLAIN,
             )  # fmt: skip
 
 
@@ -236,7 +232,6 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     best : Exhaustive, optional
         What ``strategies.exhaustive(graph)`` found: the box to open first is filled, and the
         title gives the value.
-    ax : Axes, optional
 
     Examples
     --------
@@ -260,38 +255,29 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     ax.set_axis_off()
     ax.set_xlim(-0.5, columns - 0.5)
     ax.set_ylim(rows - 0.3, -0.6)
-    patches = need("matplotlib.patches", "plot")
+    arrow: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 9, "color": mixed(ax, 0.45)}
+    arrow |= {"lw": 0.9, "shrinkA": 7, "shrinkB": 8, "zorder": 1}
     for i, above in enumerate(graph.parents):
         for p in above:
-            ax.add_patch(
-                patches.FancyArrowPatch(
-                    (depth[p], row[p]), (depth[i], row[i]), arrowstyle="-|>", mutation_scale=9,
-                    color=mixed(ax, 0.45), lw=0.9, shrinkA=7, shrinkB=8, zorder=1,
-                )
-            )  # fmt: skip
+            ends = (depth[p], row[p]), (depth[i], row[i])
+            ax.add_patch(need("matplotlib.patches", "plot").FancyArrowPatch(*ends, **arrow))
     first = None if best is None else best.first_box
     is_first = np.array([name == first for name in graph.names])
-    for some, face, label in (
-        (~is_first, ax.get_facecolor(), "box"), (is_first, BLUE, "open first")
-    ):  # fmt: skip
-        if some.any():
-            ax.scatter(
-                depth[some], row[some], s=150, color=face, edgecolors=mixed(ax, 0.8), lw=1,
-                zorder=2, label=label if first is not None else None,
-            )  # fmt: skip
+    look: dict[str, Any] = {"s": 150, "edgecolors": mixed(ax, 0.8), "lw": 1, "zorder": 2}
+    sides = (~is_first, ax.get_facecolor(), "box"), (is_first, BLUE, "open first")
+    for some, face, label in sides:
+        named = None if first is None else label
+        marks(ax, depth, row, some, color=face, label=named, **look)
     # captions have a background of their own: arrows pass behind the text
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
+    below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", **PLAIN}
     for v, name in enumerate(graph.names):
         cost = np.asarray(graph.mean_cost(v), np.float64)
-        lines: Any = (
-            (shortened(plain(name), _LETTERS), ink(), 8.5, 9),
-            (f"cost {span(np.array([cost.min(), cost.max()]))}", muted(ax), 7.5, 19),
-        )
+        at, paid = (depth[v], row[v]), f"cost {span(np.array([cost.min(), cost.max()]))}"
+        lines = (shortened(plain(name), _LETTERS), ink(), 8.5, 9), (paid, muted(ax), 7.5, 19)
         for text, color, size, down in lines:
-            ax.annotate(
-                text, (depth[v], row[v]), (0, -down), textcoords="offset points", ha="center",
-                va="top", color=color, fontsize=size, zorder=3, bbox=ground, **PLAIN,
-            )  # fmt: skip
+            look = {"color": color, "fontsize": size, "zorder": 3, "bbox": ground}
+            ax.annotate(text, at, (0, -down), **look, **below)
     gain = "costs" if graph.minimize else "earns"
     value = None if best is None else style.BARE.typeset(best.value)
     return finish(ax, None if value is None else f"Searching well {gain} {value} on average")
@@ -310,7 +296,6 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
     ----------
     line : EndlessLine
         From :func:`weitzman.chains.solve_line`.
-    ax : Axes, optional
     """
     style.check(line, EndlessLine, "the picture of an endless line", "the result of solve_line")
     reward = np.asarray(line.chain.rewards, np.float64)
@@ -327,16 +312,11 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
         ax.barh(rows, width, 0.62, left=left, color=SKY, label="go on")
         style.named_rows(ax, [f"state {s}" for s in by])
         ax.set_xlim(left, right)
-    for go_on, color, mark, label in (
-        (True, BLUE, "o", "reward: go on"), (False, VERMILION, "s", "reward: stop")
-    ):  # fmt: skip
-        some = seen & ((index > reward) == go_on) & (few | np.isfinite(index))
-        if some.any():
-            size, y = (34, rows) if few else (9, index)
-            ax.scatter(
-                reward[some], y[some], s=size, color=color, marker=mark, zorder=3, clip_on=False,
-                label=label,
-            )  # fmt: skip
+    size, y = (34, rows) if few else (9, index)
+    seen &= few | np.isfinite(index)
+    on = index > reward
+    marks(ax, reward, y, seen & on, s=size, color=BLUE, marker="o", label="reward: go on")
+    marks(ax, reward, y, seen & ~on, s=size, color=VERMILION, marker="s", label="reward: stop")
     if few:
         title = "After each state, go on while the best in hand is within the bar"
         return finish(ax, title, x="best reward in hand", amounts="x")
@@ -351,7 +331,6 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     ----------
     found : LazySolution
         From :func:`weitzman.solve` of a :class:`weitzman.LazyForest`.
-    ax : Axes, optional
     """
     style.check(found, LazySolution, "the picture of bounds", "the result of solve(lazy_forest)")
     rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from ..._common.arrays import check_counts
 from ..._common.disk import replacing
 from ..._common.numbers import percent
 from ...engine.plan import Progress
@@ -18,7 +19,7 @@ from ...policy.search import Search
 from ..page import Child, Markup, forms, h, join, script, style, whole, worded
 from . import replayed, sections
 from .decision_tree import chart, decisions, table, write_workbook
-from .findings import RUNS, TOP, Content, content, cost_now, problem, steps
+from .findings import RUNS, TOP, Content, content, problem, steps
 
 if TYPE_CHECKING:
     from ...files.ranges import Ranges
@@ -37,8 +38,7 @@ class Summarized(Protocol):
         ...
 
 
-ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
-"""How the name of a report may end."""
+_ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 
 _STEPS = (
     "Enter what you saw to get the next box. Nothing leaves this file, and you can always go back."
@@ -51,16 +51,10 @@ _SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 
 def write_report(
-    source: Source,
-    path: Path,
-    *,
-    title: str | None = None,
-    limit: int = TOP,
-    runs: int = RUNS,
-    ranges: Ranges | None = None,
-    words: tuple[str, str] = ("box", "open"),
+    source: Source, path: Path, *, title: str | None = None, limit: int = TOP, runs: int = RUNS,
+    ranges: Ranges | None = None, words: tuple[str, str] = ("box", "open"),
     progress: Progress | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     The ending of the path selects other formats: ``.svg`` gives the decisions as a flow chart,
@@ -97,14 +91,9 @@ def write_report(
     >>> "Start with <bdi>chest</bdi>: " in text
     True
     """
-    for key, x in (("limit", limit), ("runs", runs)):
-        if isinstance(x, bool) or not isinstance(x, int) or x < 1:
-            raise InvalidArgument(f"`{key}` must be a whole number from 1 on, but it is {x!r}.")
+    check_counts(limit=limit, runs=runs)
     name = os.fspath(path)
-    kind = os.path.splitext(name)[1].lower()
-    if kind not in ENDINGS:
-        known = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
-        raise InvalidArgument(f"a report must end in {known}, but its name is {name!r}.")
+    kind = ending(name)
     if isinstance(source, Summarized):
         if kind not in (".html", ".htm"):
             raise InvalidArgument(f"a report on a back-test is a page: write .html, not {kind}.")
@@ -121,12 +110,9 @@ def write_report(
             else solve(source).policy() if isinstance(source, Forest)
             else content(source, limit=1, runs=runs).policy
         )  # fmt: skip
-        found = decisions(policy)
-        text = (
-            table(found)
-            if kind == ".csv"
-            else chart(found, policy.forest.amounts.typeset, verb=forms(*words).get("Open", "Open"))
-        )
+        found, verb = decisions(policy), forms(*words).get("Open", "Open")
+        say = policy.forest.amounts.typeset
+        text = table(found) if kind == ".csv" else chart(found, say, verb=verb)
     else:
         c = content(source, limit=limit, runs=runs, ranges=ranges, progress=progress)
         if kind == ".pptx":
@@ -137,6 +123,15 @@ def write_report(
         text = render(c, title, words)
     with explained(name, "written"), replacing(name) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
+
+
+def ending(name: str) -> str:
+    """How the name of a report ends, which decides its format."""
+    kind = os.path.splitext(name)[1].lower()
+    if kind not in _ENDINGS:
+        known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+        raise InvalidArgument(f"a report must end in {known}, but its name is {name!r}.")
+    return kind
 
 
 def render(c: Content, title: str | None = None, words: tuple[str, str] = ("box", "open")) -> str:
@@ -165,24 +160,19 @@ def _data(c: Content) -> dict[str, Any]:
         "nothing": c.law.outside,
         "whatIf": [
             {
-                "box": place.get(w.box),
-                "name": c.forest.name(w.box),
-                "factor": w.factor,
-                "value": w.value,
-                "first": w.first,
-                "row": w.state,
-                "cost": cost_now(w, c.forest),
+                "box": place.get(w.box), "name": c.forest.name(w.box), "factor": w.factor,
+                "value": w.value, "first": w.first, "row": w.state, "cost": w.now,
             }
             for w in c.what_if
         ],
-    }
+    }  # fmt: skip
 
 
 # -- the page ----------------------------------------------------------------------------------
 
 
 def _body(c: Content, title: str | None, verb: str) -> Markup:
-    parts = [s for s in _sections(c) if s is not None]
+    parts = [(key, text, inner) for key, text, inner in _sections(c) if inner is not None]
     links = [h("a", text, href=f"#{key}") for key, text, _ in parts]
     return h(
         "main",
@@ -194,54 +184,43 @@ def _body(c: Content, title: str | None, verb: str) -> Markup:
     )
 
 
-Section = tuple[str, str, Child]
-
 _ANSWERS = {  # by what findings.answers calls them: the name of the section, and its title
     "swings": ("matters", "Which numbers matter"),
     "knowing": ("knowing", "Value of perfect information"),
     "budget": ("budget", "If the budget is limited"),
     "careful": ("careful", "Risk attitude"),
 }
-_COMPARED = "compare", "Compared with other strategies"
+_COMPARED = "Compared with other strategies"
 
 
-def _sections(c: Content) -> list[Section | None]:
-    found = sections.strategies(c)
-    drawn = [h("p", _DRAWN, class_="hint"), _filled("drawing", tabindex=0)]
-    missing = [h("li", f"{text}: {reason}") for text, reason in _left_out(c)]
-    return [
-        ("history", "What was seen", sections.history(c)) if c.told else None,
-        ("try", "Try it", [h("p", _STEPS, class_="hint"), _filled("stepper")]),
-        ("plan", "Step by step", sections.plan(c)) if not c.told else None,
-        ("whatif", "What if costs were different", [_from_start(c), _what_if(c)]),
-        *(
-            (key, text, [_from_start(c), _filled(f"answer-{answer}", "answer-place")])
-            for answer, (key, text) in _ANSWERS.items()
-            if c.answers[answer] is not None
-        ),
-        ("uncertain", "Uncertain numbers", [*sections.uncertain(c)]) if c.uncertain else None,
-        (*_COMPARED, [_from_start(c), found]) if found is not None else None,
-        ("forest", "The boxes drawn", drawn),
-        ("boxes", "All boxes", [_from_start(c), _boxes(c)]),
-        ("rule", "The rule behind it", [*sections.rule(c)]),
-        ("sure", "How sure this is", [*sections.certainty(c)]),
-        ("left-out", "Left out", h("ul", missing)) if missing else None,
-    ]
-
-
-def _left_out(c: Content) -> Iterator[tuple[str, str]]:
-    """Parts that are not there, and why."""
-    for answer, (_, text) in _ANSWERS.items():
+def _sections(c: Content) -> Iterator[tuple[str, str, Child]]:
+    """The name, the title and the content of each section; None if there is no such section."""
+    began = "As of the start of the search, before anything was seen."
+    start = h("p", began, class_="hint") if c.told else None
+    missing: list[Child] = []
+    yield "history", "What was seen", sections.history(c) if c.told else None
+    yield "try", "Try it", [h("p", _STEPS, class_="hint"), _filled("stepper")]
+    yield "plan", "Step by step", None if c.told else sections.plan(c)
+    yield "whatif", "What if costs were different", [start, _what_if(c)]
+    for answer, (key, text) in _ANSWERS.items():
         if c.answers[answer] is None:
-            yield text, c.answers["leftOut"][answer]
+            missing.append(h("li", f"{text}: {c.answers['leftOut'][answer]}"))
+        else:
+            yield key, text, [start, _filled(f"answer-{answer}", "answer-place")]
+    yield "uncertain", "Uncertain numbers", [*sections.uncertain(c)] if c.uncertain else None
     if isinstance(c.comparison, str):
-        yield _COMPARED[1], c.comparison
-
-
-def _from_start(c: Content) -> Child:
-    """A note for a search under way: these numbers describe its start."""
-    text = "As of the start of the search, before anything was seen."
-    return h("p", text, class_="hint") if c.told else None
+        missing.append(h("li", f"{_COMPARED}: {c.comparison}"))
+    else:
+        yield "compare", _COMPARED, [start, sections.strategies(c, c.comparison)]
+    yield (
+        "forest",
+        "The boxes drawn",
+        [h("p", _DRAWN, class_="hint"), _filled("drawing", tabindex=0)],
+    )
+    yield "boxes", "All boxes", [start, _boxes(c)]
+    yield "rule", "The rule behind it", [*sections.rule(c)]
+    yield "sure", "How sure this is", [*sections.certainty(c)]
+    yield "left-out", "Left out", h("ul", missing) if missing else None
 
 
 def _filled(key: str, kind: str | None = None, **more: int) -> Markup:
@@ -258,12 +237,10 @@ def _boxes(c: Content) -> Child:
             "p", f"{n - shown:,} of {n:,} boxes are folded away, the ones opened least often. "
             f"Together they make up {percent(max(0.0, rest))} of all openings.", class_="hint",
         )  # fmt: skip
-    find = h(
-        "label", "Find ", h("input", type="search", id="find", autocomplete="off"), class_="find"
-    )
+    field = h("input", type="search", id="find", autocomplete="off")
     state = h("p", id="found", role="status", class_="hint")
     more = h("button", "Show all", type="button", id="more", hidden=True)
-    return [folded, find, state, sections.boxes(c), more]
+    return [folded, h("label", "Find ", field, class_="find"), state, sections.boxes(c), more]
 
 
 def _what_if(c: Content) -> Child:
@@ -273,8 +250,5 @@ def _what_if(c: Content) -> Child:
         "The boxes on which the most is spent. “Worth opening up to” assumes that only the outside "
         "option and what the parent showed are in hand."
     )
-    return [
-        h("p", text, class_="hint"),
-        sections.break_even_costs(c),
-        h("div", id="curve", class_="curve"),
-    ]
+    curve = h("div", id="curve", class_="curve")
+    return [h("p", text, class_="hint"), sections.break_even_costs(c), curve]

@@ -10,6 +10,7 @@ import io
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from ...forest.columns import label
 from ...forest.model import Forest
 from ...policy.frontier import Box
 from ...policy.search import Search
-from ..page import Markup, h
+from ..page import Child, Markup, h
 from .findings import alone
 
 LIMIT = 40
@@ -43,59 +44,26 @@ Step = tuple[Box, int]
 
 @dataclass(frozen=True, slots=True)
 class Situated:
-    """One situation, and what to do in it.
+    """One situation, and what to do in it."""
 
-    Attributes
-    ----------
-    up : int
-        The situation before, as a place in the list; -1 for the start.
-    level : int
-        Boxes opened before.
-    seen : str
-        What the box opened last showed; "" at the start.
-    chance : float
-        How likely that finding is once the box is opened.
-    reached : float
-        How likely the situation is to come up at all.
-    action : "open", "stop" or "and so on"
-        "and so on" marks a place where the tree is cut off.
-    box : str
-        The box to open; for "stop", the box with the best reward ("" for the outside option).
-    cost, index : float
-        Of the box to open; NaN if there is none.
-    best : float
-        The best reward so far; with several prizes, their sum if the search stopped here.
-    taken : tuple of str
-        Boxes whose rewards are taken for good now, before the action, where there are several
-        prizes.
-    """
-
-    up: int
-    level: int
-    seen: str
-    chance: float
-    reached: float
-    action: str
-    box: str
-    cost: float
+    up: int  # the situation before, as a place in the list; -1 for the start
+    level: int  # boxes opened before
+    seen: str  # what the box opened last showed; "" at the start
+    chance: float  # of that finding, once the box is opened
+    reached: float  # how likely the situation is to come up at all
+    action: str  # OPEN, STOP, or MORE where the tree is cut off
+    box: str  # to open; for STOP, the box with the best reward ("" for the outside option)
+    cost: float  # of the box to open; NaN if there is none, and so is its index
     index: float
-    best: float
-    taken: tuple[str, ...] = ()
+    best: float  # the best reward so far; with several prizes, their sum if the search stopped here
+    taken: tuple[str, ...] = ()  # boxes whose rewards are taken for good now, of several prizes
 
 
 def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> list[Situated]:
     """The likeliest situations of a policy. Each situation comes after the one that it follows.
 
-    Parameters
-    ----------
-    policy : Policy
-    limit : int
-        The most boxes opened in the whole tree. Later situations are cut off and marked.
-    levels : int, optional
-        The most boxes opened one after the other.
+    At most ``limit`` boxes are opened in the whole tree, and ``levels`` one after the other.
 
-    Examples
-    --------
     >>> import weitzman
     >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, names=["chest"])
     >>> [(d.seen, d.action, d.best) for d in decisions(weitzman.solve(chest).policy())]
@@ -112,20 +80,18 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
         cut = opened >= limit or (levels is not None and len(steps) >= levels)
         action = STOP if box is None else MORE if cut else OPEN
         name = str(box or search.best_box or "")
-        cost = np.nan if box is None else float(mean_cost(f, box.number)[_row(f, box, steps)])
+        row = 0 if box is None else _row(f, box, steps)
+        cost = np.nan if box is None else float(mean_cost(f, box.number)[row])
         index = np.nan if box is None or top is None else top[1]
         if box is None and search.taken:
             name = ", ".join(won for won, _ in search.taken)
-        found.append(
-            Situated(
-                up, len(steps), seen, chance, reached, action, name, cost, index, search.best, taken
-            )
-        )  # fmt: skip
+        numbers = cost, index, search.best
+        found.append(Situated(up, len(steps), seen, chance, reached, action, name, *numbers, taken))
         if box is None or action == MORE:
             continue
         opened += 1
         here = len(found) - 1
-        law = np.asarray(f.laws[int(f.law[box.number])][_row(f, box, steps)], np.float64)
+        law = np.asarray(f.laws[int(f.law[box.number])][row], np.float64)
         some = np.flatnonzero(law)
         if len(some) > _STATES:  # the likeliest of many, in their own order
             some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
@@ -133,21 +99,21 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
             seen = shown(f, box.number, y)
             more = (*steps, (box, y))
             waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
-    return _deep_first(found)
+    below, order, next_ones = _below(found), list[int](), [0]
+    while next_ones:  # reading order: what follows a situation comes right after it
+        order.append(next_ones.pop())
+        next_ones += reversed(below[order[-1]])
+    place = {i: at for at, i in enumerate(order)} | {-1: -1}
+    return [replace(found[i], up=place[found[i].up]) for i in order]
 
 
-def _deep_first(found: list[Situated]) -> list[Situated]:
-    """The decisions in reading order: what follows a situation comes right after it."""
+def _below(found: list[Situated]) -> list[list[int]]:
+    """The situations that follow each situation."""
     below: list[list[int]] = [[] for _ in found]
     for i, d in enumerate(found):
         if d.up >= 0:
             below[d.up].append(i)
-    order, waiting = [], [0]
-    while waiting:
-        order.append(waiting.pop())
-        waiting += reversed(below[order[-1]])
-    place = {i: at for at, i in enumerate(order)} | {-1: -1}
-    return [replace(found[i], up=place[found[i].up]) for i in order]
+    return below
 
 
 def columns(found: list[Situated]) -> dict[str, list[Any]]:
@@ -188,8 +154,6 @@ def _way(found: list[Situated], i: int) -> str:
 def shown(f: Forest, v: int, y: int) -> str:
     """A state by its name; by its reward if the name is that number, or if there is no name.
 
-    Examples
-    --------
     >>> import weitzman
     >>> well = weitzman.Builder()
     >>> well.add("well", cost=1, outcomes={60000: 0.5, "dry": 0.5}, rewards={"dry": 0}) and None
@@ -270,20 +234,14 @@ def fitting(policy: Policy) -> tuple[list[Situated], bool]:
 
 def places(found: list[Situated], size: _Size = _FILE) -> Places:
     """Columns by level. Ends are stacked; other boxes are centered on what follows them."""
-    below: list[list[int]] = [[] for _ in found]
-    for i, d in enumerate(found):
-        if d.up >= 0:
-            below[d.up].append(i)
-    y, rows = [0.0] * len(found), 0
-    waiting = [(0, False)]
-    while waiting:
-        i, done = waiting.pop()
-        if not below[i]:
-            y[i], rows = float(rows), rows + 1
-        elif done:
+    below, y = _below(found), [0.0] * len(found)
+    rows = sum(not after for after in below)
+    last = rows
+    for i in reversed(range(len(found))):  # what follows a situation comes after it
+        if below[i]:
             y[i] = (y[below[i][0]] + y[below[i][-1]]) / 2
         else:
-            waiting += [(i, True), *((j, False) for j in reversed(below[i]))]
+            y[i] = last = last - 1
     level = [d.level for d in found]
     return Places(
         [_MARGIN + d * (size.wide + size.across) for d in level],
@@ -308,67 +266,46 @@ def chart(
     found: list[Situated], say: Say = _PLAIN, *, standalone: bool = True, verb: str = "Open"
 ) -> Markup:
     """The flow chart as SVG. Its text takes the color of the text around it."""
-    room = _FILE if standalone else PAGE
-    p = places(found, room)
-    edges = [_edge(p, d, i, room) for i, d in enumerate(found) if d.up >= 0]
-    boxes = [_box(p, i, d, lines_of(d, say, verb), room) for i, d in enumerate(found)]
-    size = {"width": f"{p.wide:g}", "height": f"{p.high:g}"}
+    size = _FILE if standalone else PAGE
+    p, line = places(found, size), {"fill": "none", "stroke": "currentColor"}
+    parts: list[Child] = [h("title", "What to do, step by step")]
+    for i, d in enumerate(found):
+        if d.up >= 0:
+            x, y = p.x[d.up] + size.wide, p.y[d.up] + size.high / 2
+            x1, y1 = p.x[i], p.y[i] + size.high / 2
+            bend = f"C{x + 22:g} {y:g} {x + 6:g} {y1:g} {x + 30:g} {y1:g}"
+            way = h("path", d=f"M{x:g} {y:g} {bend} L{x1:g} {y1:g}", stroke_opacity="0.45", **line)
+            text = f"{shortened(d.seen, size.seen)} ({percent(d.chance)})"
+            parts.append(h("g", way, _text(text, x1 - 5, y1 - 5, text_anchor="end", font_size=11)))
+    for i, d in enumerate(found):
+        (first, second), stop = lines_of(d, say, verb), d.action == STOP
+        # where verb and name do not fit, the name alone
+        head = first if stop or d.taken or len(first) <= size.letters else d.box
+        middle: dict[str, Any] = {"x": p.x[i] + size.wide / 2, "text_anchor": "middle"}
+        dashes = "4 3" if d.action == MORE else None
+        about = printable(f"{first}; {second}; reached with chance {percent(d.reached)}")
+        frame = h(
+            "rect", x=p.x[i], y=f"{p.y[i]:g}", width=size.wide, height=size.high,
+            rx=size.high // 2 if stop else 4, fill="currentColor",
+            fill_opacity=0.04 if stop else 0.1, stroke="currentColor", stroke_opacity="0.7",
+            stroke_dasharray=dashes,
+        )  # fmt: skip
+        texts = (
+            _text(shortened(head, size.letters), y=p.y[i] + 17, font_weight=600, **middle),
+            _text(shortened(second, size.small), y=p.y[i] + 32, font_size=11, **middle),
+        )
+        parts.append(h("g", h("title", about), frame, *texts))
     alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
     return h(
-        "svg", h("title", "What to do, step by step"), edges, boxes,
-        viewBox=f"0 0 {p.wide:g} {p.high:g}", role="img", class_="flow", fill="currentColor",
-        font_family="system-ui, sans-serif", font_size="12", aria_label=f"Flow chart of "
-        f"{len(found)} situations", **size, **alone,
+        "svg", parts, viewBox=f"0 0 {p.wide:g} {p.high:g}", width=f"{p.wide:g}",
+        height=f"{p.high:g}", role="img", class_="flow", fill="currentColor",
+        font_family="system-ui, sans-serif", font_size="12",
+        aria_label=f"Flow chart of {len(found)} situations", **alone,
     )  # fmt: skip
 
 
-def _edge(p: Places, d: Situated, i: int, size: _Size) -> Markup:
-    x, y = p.x[d.up] + size.wide, p.y[d.up] + size.high / 2
-    x1, y1 = p.x[i], p.y[i] + size.high / 2
-    bend = x + 22
-    return h(
-        "g",
-        h(
-            "path",
-            d=f"M{x:g} {y:g} C{bend:g} {y:g} {x + 6:g} {y1:g} {x + 30:g} {y1:g} L{x1:g} {y1:g}",
-            fill="none",
-            stroke="currentColor",
-            stroke_opacity="0.45",
-        ),
-        h(
-            "text",
-            f"{shortened(d.seen, size.seen)} ({percent(d.chance)})",
-            x=f"{x1 - 5:g}",
-            y=f"{y1 - 5:g}",
-            text_anchor="end",
-            font_size="11",
-        ),
-    )
-
-
-def _box(p: Places, i: int, d: Situated, lines: tuple[str, str], size: _Size) -> Markup:
-    first, second = lines
-    stop = d.action == STOP
-    # where verb and name do not fit, the name alone
-    head = first if stop or d.taken or len(first) <= size.letters else d.box
-    return h(
-        "g",
-        h("title", printable(f"{first}; {second}; reached with chance {percent(d.reached)}")),
-        h(
-            "rect", x=f"{p.x[i]:g}", y=f"{p.y[i]:g}", width=size.wide, height=size.high,
-            rx=size.high // 2 if stop else 4, fill="currentColor", fill_opacity="0.04" if stop else
-            "0.1", stroke="currentColor", stroke_opacity="0.7",
-            stroke_dasharray="4 3" if d.action == MORE else None,
-        ),
-        h(
-            "text", shortened(head, size.letters), x=f"{p.x[i] + size.wide / 2:g}",
-            y=f"{p.y[i] + 17:g}", text_anchor="middle", font_weight="600",
-        ),
-        h(
-            "text", shortened(second, size.small), x=f"{p.x[i] + size.wide / 2:g}",
-            y=f"{p.y[i] + 32:g}", text_anchor="middle", font_size="11",
-        ),
-    )  # fmt: skip
+def _text(text: str, x: float, y: float, **how: str | float) -> Markup:
+    return h("text", text, x=f"{x:g}", y=f"{y:g}", **how)
 
 
 _AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns
@@ -384,13 +321,9 @@ def write_workbook(source: Forest | Solution, path: str, progress: Progress | No
 def _blocks(solution: Solution) -> list[Block]:
     f, found = solution.forest, evaluate(solution)
     c, indices = found.columns(), solution.columns()
-    boxes = {
-        "box": c["box"],
-        "parent": [None if p < 0 else f.name(int(p)) for p in f.parent],
-        "opened": c["opened"],
-        "taken in the end": found.wins.tolist(),
-        "spent": c["spend"],
-    }
+    parent = [None if p < 0 else f.name(int(p)) for p in f.parent]
+    boxes = {"box": c["box"], "parent": parent, "opened": c["opened"],
+             "taken in the end": found.wins.tolist(), "spent": c["spend"]}  # fmt: skip
     often = ["0.0%" if alone(f, v) else "0.00" for v in range(len(f))]
     chances = {"opened": often, "taken in the end": often}
     situations = columns(decisions(solution.policy()))
@@ -412,26 +345,20 @@ def _money(f: Forest, table: dict[str, list[Any]]) -> dict[str, list[str]]:
 def _facts(solution: Solution, found: Evaluation) -> Block:
     """What to do first and what to expect, one fact in each row."""
     f = solution.forest
-    amounts: dict[str, float] = {
-        "value": solution.value,
-        "reward on average": found.reward,
-        "spent on average": found.spend,
-        **({"risk tolerance": f.risk_tolerance} if f.risk_tolerance is not None else {}),
-        "outside option": f.outside,
-    }
-    counts: dict[str, float] = {
+    amounts = {"value": solution.value, "reward on average": found.reward,
+               "spent on average": found.spend, "risk tolerance": f.risk_tolerance,
+               "outside option": f.outside}  # fmt: skip
+    counts = {
         "boxes opened on average": found.openings,
-        **({"time to the end on average": found.time} if f.durations is not None else {}),
+        "time to the end on average": None if f.durations is None else found.time,
     }
-    others: dict[str, Any] = {
-        "error of the value at most": solution.gap,
-        **({"prizes": int(f.prizes)} if f.prizes > 1 else {}),
-        "objective": "minimize" if f.minimize else "maximize",
-        "unit": f.unit,
-    }
-    facts = {"open first": solution.first_box or "nothing", **amounts, **counts, **others}
-    money = money_formats(amounts.values(), f.unit, f.amounts.bare)
-    formats = ["General", *money, *["0.00"] * len(counts), *["General"] * len(others)]
-    return Block(
-        "decision", (), {"what": list(facts), "result": list(facts.values())}, {"result": formats}
-    )
+    others = {"error of the value at most": solution.gap,
+              "prizes": int(f.prizes) if f.prizes > 1 else None,
+              "objective": "minimize" if f.minimize else "maximize", "unit": f.unit}  # fmt: skip
+    rows: list[tuple[str, Any, str]] = [("open first", solution.first_box or "nothing", "General")]
+    money = money_formats([x for x in amounts.values() if x is not None], f.unit, f.amounts.bare)
+    ways = (amounts, iter(money)), (counts, repeat("0.00")), (others, repeat("General"))
+    for facts, formats in ways:
+        rows += [(key, x, next(formats)) for key, x in facts.items() if x is not None]
+    what, result, how = (list(column) for column in zip(*rows, strict=True))
+    return Block("decision", (), {"what": what, "result": result}, {"result": how})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,25 +19,16 @@ from ...engine.solver import solve
 from ...engine.what_if import BreakEven, break_even
 from ...errors import InvalidArgument, InvalidForest
 from ...forest.model import Forest
-from ...forest.pools import Pool
 from ...policy.frontier import Box
 from ...policy.payoff_laws import exact_payoffs, state_called
 from ...policy.search import Search
 from ...policy.simulation import PayoffLaw, payoff_law
 from ...policy.walk import Opened, Walk
 from ...policy.words import why
+from ...questions import sweeps
 from ...questions.budget import frontier
 from ...questions.information import value_of_knowing
 from ...questions.robustness import tornado, turning_points
-from ...questions.sweeps import (
-    Scenarios,
-    TwoWay,
-    Uncertainty,
-    risk_sweep,
-    scenarios,
-    two_way,
-    uncertainty,
-)  # fmt: skip
 from ...strategies.comparison import Comparison, compare
 from ...strategies.thumb_rules import by_expected_value, everything
 
@@ -45,11 +36,7 @@ if TYPE_CHECKING:
     from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
-TOP = 300
-"""Boxes that a report shows unless told otherwise."""
-
-RUNS = 20
-"""Runs of a fitted model that may be started unless told otherwise."""
+TOP, RUNS = 300, 20  # boxes that a report shows, and runs of a fitted model that may be started
 
 _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
@@ -68,38 +55,16 @@ _BEYOND = 1.25  # the curve ends at this many times the highest cost that pays
 _CHEAPEST_END = 2.0  # or at this many times the current cost, if that is more
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WhatIf:
-    """The value of the search if one box cost more or less, by exact solves.
-
-    Attributes
-    ----------
-    box : int
-    state : int
-        The state of the parent after which the box is opened most often (0 for a root).
-    break_even : BreakEven
-        After that state.
-    factor : list of float
-        Factors by which the cost of the box is multiplied.
-    value : list of float
-    first : list of str or None
-        The box to open first at each of these costs.
-    """
+class WhatIf(NamedTuple):
+    """The value of the search if one box cost more or less, by exact solves."""
 
     box: int
-    state: int
+    state: int  # of the parent, after which the box is opened most often (0 for a root)
+    now: float  # what the box costs on average after that state
     break_even: BreakEven
-    factor: list[float]
+    factor: list[float]  # by which the cost is multiplied
     value: list[float]
-    first: list[str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerUp:
-    """The root with the second highest index, and the value of opening it first."""
-
-    box: int
-    value: float
+    first: list[str | None]  # the box to open first at each of these costs
 
 
 class Profile(NamedTuple):
@@ -114,48 +79,43 @@ class Profile(NamedTuple):
 class Uncertain(NamedTuple):
     """What the ranges of a sheet do: in cases, for two numbers at once, and in random draws."""
 
-    cases: Scenarios
-    pair: TwoWay | None
-    drawn: Uncertainty | None
+    cases: sweeps.Scenarios
+    pair: sweeps.TwoWay | None
+    drawn: sweeps.Uncertainty | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """The numbers of a report.
-
-    ``comparison`` is a text with the reason if strategies cannot be compared. ``runner_up`` is None
-    where it would take too long or there is only one root. ``told`` is what a search has seen so
-    far, ``taken`` which prizes it has taken, ``pending`` which boxes are handed out but not
-    answered, ``advice`` what to do next, ``now`` what stopping would give, ``expected`` what the
-    search will have earned in the end. ``between`` is where the value lies for nine in ten of the
-    models that the same log might have led to; None if the model was not learned. ``answers`` is
-    for the script of the page. ``uncertain`` is None without ranges.
-    """
+    """The numbers of a report."""
 
     solution: Solution
     policy: Policy
     evaluation: Evaluation
     law: PayoffLaw
     profiles: tuple[Profile, ...]
-    keep: IntArray
+    keep: IntArray  # the boxes that are shown
     what_if: tuple[WhatIf, ...]
-    comparison: Comparison | str
-    runner_up: RunnerUp | None
-    told: tuple[Opened, ...]
-    taken: tuple[tuple[Box, float], ...]
-    pending: tuple[Box, ...]
-    advice: str | None
-    now: float
-    expected: float
-    between: tuple[float, float] | None
-    answers: dict[str, Any]
-    amounts: Amounts
-    uncertain: Uncertain | None
+    comparison: Comparison | str  # or why strategies cannot be compared
+    runner_up: tuple[str, float] | None  # the second root, and the value of opening it first
+    told: tuple[Opened, ...]  # what a search has seen so far
+    taken: tuple[tuple[Box, float], ...]  # the prizes that it has taken
+    pending: tuple[Box, ...]  # handed out but not answered
+    advice: str | None  # what to do next
+    now: float  # what stopping gives
+    expected: float  # what the search will have earned in the end
+    between: tuple[float, float] | None  # nine in ten models from the same log give such a value
+    answers: dict[str, Any]  # for the script of the page
+    uncertain: Uncertain | None  # None without ranges
 
     @property
     def exact(self) -> bool:
         """Whether the law of the payoff was computed and not simulated."""
         return self.law.how == "exact"
+
+    @property
+    def amounts(self) -> Amounts:
+        """How amounts of the problem are written."""
+        return self.forest.amounts
 
     @property
     def quantiles(self) -> tuple[float, float]:
@@ -176,13 +136,9 @@ class Content:
 
 
 def content(
-    source: Forest | Solution | Search | RunModel,
-    *,
-    limit: int = TOP,
-    runs: int = RUNS,
-    ranges: Ranges | None = None,
-    progress: Progress | None = None,
-) -> Content:
+    source: Forest | Solution | Search | RunModel, *, limit: int = TOP, runs: int = RUNS,
+    ranges: Ranges | None = None, progress: Progress | None = None,
+) -> Content:  # fmt: skip
     """Compute all numbers of a report on a problem, a fitted model or a search under way."""
     between = None
     if not isinstance(source, Forest | Solution | Search):
@@ -193,11 +149,9 @@ def content(
         solution = solve(source) if isinstance(source, Forest) else source
         policy = solution.policy()
     search = source if isinstance(source, Search) else None
-    told = () if search is None else tuple(search.history)
-    taken = () if search is None else tuple(search.taken)
-    walk = Walk.along(
-        policy, told
-    )  # no box counts as handed out: such a box may still be the one to open
+    told, taken = ((), ()) if search is None else (tuple(search.history), tuple(search.taken))
+    # no box counts as handed out: such a box may still be the one to open
+    walk = Walk.along(policy, told)
     if walk.hands is not None:
         for box, reward in taken:
             walk.hands.take((box.number, box.copy), reward)
@@ -207,46 +161,36 @@ def content(
     found_answers, uncertain = answers(solution, found), None
     if ranges and found_answers["swings"] is not None:
         uncertain = _uncertain(solution, ranges, found_answers["swings"])
-    what_if = []
-    for i, v in enumerate(examined := _examined(found)):
+    what_if, spend = [], np.array(found.columns()["spend"])
+    most = _EXAMINED if too_large(found.forest) is None else _EXAMINED_LARGE
+    examined = [int(v) for v in np.argsort(-spend, kind="stable")[:most] if spend[v] > 0]
+    for i, v in enumerate(examined):
         if progress is not None:
             progress(i, 2 * len(examined))
         what_if.append(_what_if(solution, found, v))
     return Content(
-        solution=solution,
-        policy=policy,
-        evaluation=found,
-        law=law,
+        solution=solution, policy=policy, evaluation=found, law=law,
         profiles=_profiles(solution, law),
         keep=important(policy, found, limit, told),
-        what_if=tuple(what_if),
-        comparison=_comparison(solution, progress),
-        runner_up=_runner_up(solution),
-        told=told,
-        taken=taken,
+        what_if=tuple(what_if), comparison=_comparison(solution, progress),
+        runner_up=_runner_up(solution), told=told, taken=taken,
         pending=() if search is None else tuple(search.pending),
         advice=why(walk) if told else None,
         now=solution.forest.outside if search is None else search.payoff,
         expected=walk.worth() if told else solution.value,
-        between=between,
-        answers=found_answers,
-        amounts=solution.forest.amounts,
-        uncertain=uncertain,
-    )
+        between=between, answers=found_answers, uncertain=uncertain,
+    )  # fmt: skip
 
 
 def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
     """Numbers with a range move from end to end, in the tornado too; the others by a share."""
     f, ends = solution.forest, range(len(ranges))
-    moved = scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
+    moved = sweeps.scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
     stated = {(r.box, _NUMBERS[r.field]) for r in ranges}
     rows = [row for row in swings["rows"] if (row["box"], row["number"]) not in stated]
     best, say = solution.first_box, f.amounts.typeset
     for i, r in enumerate(ranges):
-        (low, high), firsts = (
-            moved.value[2 * i : 2 * i + 2].tolist(),
-            moved.first[2 * i : 2 * i + 2],
-        )
+        (low, high), firsts = (x[2 * i : 2 * i + 2] for x in (moved.value.tolist(), moved.first))
         text = percent if r.field == "probability" else say if r.field != "duration" else about
         first = [None if x == "nothing" else x for x in firsts]
         rows.append({
@@ -259,17 +203,14 @@ def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
     swings["stated"] = True
     width = np.abs(moved.value[1::2] - moved.value[::2])
     widest = np.argsort(-width, kind="stable")[:2].tolist()
-    pair = two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
-    drawn = None if f.risk_tolerance is not None else uncertainty(f, ranges, draws=_DRAWN)
-    return Uncertain(scenarios(f, ranges), pair, drawn)
+    pair = sweeps.two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
+    drawn = None if f.risk_tolerance is not None else sweeps.uncertainty(f, ranges, draws=_DRAWN)
+    return Uncertain(sweeps.scenarios(f, ranges), pair, drawn)
 
 
 def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float] | None]:
-    """New runs of a fitted model, and where nine in ten models from the same log put their value.
-
-    Other reports do not need what learns from logs, so it is imported here.
-    """
-    from ...learn.diagnosis import bootstrap
+    """New runs of a fitted model, and where the log puts their value nine times in ten."""
+    from ...learn.diagnosis import bootstrap  # other reports do not need what learns from logs
     from ...learn.resemblance import ResemblanceModel
     from ...learn.run_model import RunModel
 
@@ -317,15 +258,14 @@ def _comparison(solution: Solution, progress: Progress | None) -> Comparison | s
     if solution.forest.endless.any():
         return "fixed orders and sets need lines that end."
     half = None if progress is None else lambda done, total: progress(total + done, 2 * total)
+    how: dict[str, Any] = {"episodes": _EPISODES, "limit": _SETS, "progress": half}
     try:
-        return compare(
-            solution.forest, solution=solution, episodes=_EPISODES, limit=_SETS, progress=half
-        )
+        return compare(solution.forest, solution=solution, **how)
     except InvalidArgument as error:
         return str(error)
 
 
-def _runner_up(solution: Solution) -> RunnerUp | None:
+def _runner_up(solution: Solution) -> tuple[str, float] | None:
     policy = solution.policy()
     f = policy.forest
     if len(f) > _LARGE or len(policy.root) < 2 or solution.first_box is None:
@@ -339,19 +279,11 @@ def _runner_up(solution: Solution) -> RunnerUp | None:
             worths.append(walk.worth())
     chances, payoffs = law[law > 0], np.array(worths)
     if f.risk_tolerance is None:
-        return RunnerUp(second, float(chances @ payoffs))
+        return f.name(second), float(chances @ payoffs)
     scale = -f.sign / f.risk_tolerance  # the certainty equivalent; shifted, so that exp is finite
     worst = float((scale * payoffs).max())
     mean = float((np.log(chances @ np.exp(scale * payoffs - worst)) + worst) / scale)
-    return RunnerUp(second, mean)
-
-
-def _examined(e: Evaluation) -> list[int]:
-    """The boxes on which the most is spent."""
-    spend = np.array(e.columns()["spend"])
-    most = _EXAMINED if too_large(e.forest) is None else _EXAMINED_LARGE
-    by = np.argsort(-spend, kind="stable")[:most]
-    return [int(v) for v in by if spend[v] > 0]
+    return f.name(second), mean
 
 
 def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
@@ -363,21 +295,10 @@ def _what_if(solution: Solution, e: Evaluation, v: int) -> WhatIf:
     pays = turns.opened_below / turns.cost if turns.cost > 0 else np.inf
     part = max(1, round(steps / min(max(_CHEAPEST_END, _BEYOND * pays), float(steps))))
     factor = [i / part for i in range(steps + 1)]
-    cost = f.costs[int(f.cost[v])]
+    cost, now = f.costs[int(f.cost[v])], float(mean_cost(f, v)[state])
     solved = [solve(f.changed(cost={v: cost * x})) for x in factor]
-    return WhatIf(
-        box=v,
-        state=state,
-        break_even=turns,
-        factor=factor,
-        value=[s.value for s in solved],
-        first=[s.first_box for s in solved],
-    )
-
-
-def cost_now(w: WhatIf, f: Forest) -> float:
-    """What the box costs on average after its usual state."""
-    return float(mean_cost(f, w.box)[w.state])
+    value, first = [s.value for s in solved], [s.first_box for s in solved]
+    return WhatIf(v, state, now, turns, factor, value, first)
 
 
 # -- for the scripts of pages: boxes and indices as plain lists, and answers to questions -------
@@ -417,54 +338,38 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     f = policy.forest
     place = np.full(len(f) + 1, -1, np.int64)  # the last entry is that of no parent
     place[keep] = np.arange(len(keep))
-    law, laws = _used(f.law[keep], f.laws)
-    cost, costs = _used(f.cost[keep], f.costs)
-    reward, rewards = _used(f.reward[keep], f.rewards)
-    rows = np.unique(f.reward[keep])
+    columns = {"law": f.law, "cost": f.cost, "reward": f.reward}
+    used = {name: np.unique(column[keep], return_inverse=True) for name, column in columns.items()}
+    laws, costs, rewards = (which.tolist() for which, _ in used.values())
+    pools = {"factors": f.factors, "durations": f.durations}
+    time = {name: pool for name, pool in pools.items() if pool is not None}
     return {
-        "minimize": f.minimize,
-        "outside": f.outside,
-        "amounts": f.amounts._asdict(),
+        "minimize": f.minimize, "outside": f.outside, "amounts": f.amounts._asdict(),
+        "risk": f.risk_tolerance, "prizes": int(f.prizes),
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),
         "count": f.count[keep].tolist(),
         "endless": f.endless[keep].tolist(),
-        "law": law,
+        **{name: at.tolist() for name, (_, at) in used.items()},
         "laws": [
-            [[float(f"{p:.{_DIGITS}g}") if p else 0 for p in row] for row in matrix.tolist()]
-            for matrix in laws
+            [[float(f"{p:.{_DIGITS}g}") if p else 0 for p in row] for row in f.laws[i].tolist()]
+            for i in laws
         ],
-        "cost": cost,
-        "costs": [matrix.tolist() for matrix in costs],
-        **terms(f, keep),
-        "reward": reward,
-        "rewards": [matrix[0].tolist() for matrix in rewards],
-        "states": [f.state_names[int(row)] for row in rows],
+        "costs": [f.costs[i].tolist() for i in costs],
+        **{name: [pool[i].tolist() for i in costs] for name, pool in time.items()},
+        "rewards": [f.rewards[i][0].tolist() for i in rewards],
+        "states": [f.state_names[i] for i in rewards],
         "indices": [_index(policy, v).tolist() for v in keep.tolist()],
         "folded": _folded(policy, place) if len(keep) < len(f) else None,
-    }
-
-
-def terms(f: Forest, keep: IntArray) -> dict[str, Any]:
-    """Time beside the costs, risk tolerance and prizes, where a forest has them."""
-    time = {"factors": f.factors, "durations": f.durations}
-    found = {
-        name: [matrix.tolist() for matrix in _used(f.cost[keep], pool)[1]]
-        for name, pool in time.items()
-        if pool is not None
-    }
-    return {**found, "risk": f.risk_tolerance, "prizes": int(f.prizes)}
+    }  # fmt: skip
 
 
 def alone(forest: Forest, box: int) -> bool:
     """Whether a box exists only once: neither the box nor a box before it has copies."""
-    if forest.endless[box]:
-        return False
-    while box >= 0:
-        if forest.count[box] > 1:
-            return False
-        box = int(forest.parent[box])
-    return True
+    few = not forest.endless[box]
+    while box >= 0 and few:
+        few, box = forest.count[box] == 1, int(forest.parent[box])
+    return few
 
 
 def steps(told: Sequence[Opened], keep: IntArray, taken: Iterable[Box] = ()) -> list[list[Any]]:
@@ -480,12 +385,6 @@ def _index(policy: Policy, v: int) -> FloatArray:
     """The indices of a box in the user's sign."""
     f, at = policy.forest, int(policy.index_at[v])
     return np.asarray(f.sign * policy.index[at : at + int(f.laws.shape[f.law[v], 0])] + 0.0)
-
-
-def _used(column: IntArray, pool: Pool) -> tuple[list[int], list[FloatArray]]:
-    """The matrices that a column points to, and a column that points to these matrices."""
-    which, place = np.unique(column, return_inverse=True)
-    return place.tolist(), [pool[int(i)] for i in which]
 
 
 def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
@@ -504,11 +403,8 @@ def _folded(policy: Policy, place: IntArray) -> dict[str, Any]:
     return {"boxes": len(hidden), "root": root, "below": below}
 
 
-LARGEST = 400
-"""Boxes up to which these questions are answered within seconds."""
-
-MOST_CHANCES = 20_000
-"""Chances, likewise: a box of a fitted model may have thousands."""
+# up to which these questions are answered within seconds: a fitted box may have many chances
+LARGEST, MOST_CHANCES = 400, 20_000
 
 
 def too_large(f: Forest) -> str | None:
@@ -534,60 +430,50 @@ Found = dict[str, Any]
 def answers(solution: Solution, evaluation: Evaluation) -> Found:
     """All answers as plain lists; ``leftOut`` has the reason for each answer that is None."""
     f = solution.forest
-    parts: dict[str, Callable[[], Any]] = {
-        "swings": lambda: _swings(solution),
-        "knowing": lambda: _knowing(f, evaluation),
-        "budget": lambda: _budget(f, evaluation),
-        "careful": lambda: _careful(solution),
-    }
+    parts = {"swings": _swings, "knowing": _knowing, "budget": _budget, "careful": _careful}
     found: Found = {"leftOut": {}}
     for key, part in parts.items():
         try:
             if (size := too_large(f)) is not None:
                 raise InvalidArgument(f"this would take too long with {size}.")
-            found[key] = part()
+            found[key] = part(solution, evaluation)
         except (InvalidArgument, InvalidForest) as error:
             reason = _OPTION.sub(lambda m: f"the {m[1].replace('_', ' ')}", str(error))
             found[key], found["leftOut"][key] = None, reason
     return found
 
 
-def _swings(solution: Solution) -> Found:
+def _swings(solution: Solution, e: Evaluation) -> Found:
     """How far the value moves with each number, and what changes the first decision."""
     found = tornado(solution.forest, share=_SHARE, boxes=_MOVED)
     turns = {(t.box, t.number): t.share for t in turning_points(solution, boxes=_TURNED)}
     rows = [
         {
-            "box": s.box,
-            "number": s.number,
-            "low": s.low,
-            "high": s.high,
-            "firstLow": s.first_low,
-            "firstHigh": s.first_high,
-            "turns": s.turns,
-            "turnsAt": turns.get((s.box, s.number)),
-            "lookedAt": (s.box, s.number) in turns,
+            "box": s.box, "number": s.number, "low": s.low, "high": s.high,
+            "firstLow": s.first_low, "firstHigh": s.first_high, "turns": s.turns,
+            "turnsAt": turns.get((s.box, s.number)), "lookedAt": (s.box, s.number) in turns,
         }
         for s in found.swings[:_ROWS]
-    ]
+    ]  # fmt: skip
     return {"share": _SHARE, "value": solution.value, "rows": rows}
 
 
-def _knowing(f: Forest, e: Evaluation) -> list[Found]:
+def _knowing(solution: Solution, e: Evaluation) -> list[Found]:
     """What it is worth to know a box before anything is opened, for the boxes opened most often."""
+    f = solution.forest
     boxes = [v for v in np.argsort(-e.opened, kind="stable").tolist() if alone(f, v)][:_KNOWN]
     if not boxes:
         raise InvalidArgument(
             "only a single box can be known beforehand, but all boxes have copies."
         )
-    found = [(v, value_of_knowing(f, [v])) for v in boxes]
-    rows = [{"box": f.name(v), "worth": max(k.worth, 0.0), "error": k.error} for v, k in found]
+    found = [(f.name(v), value_of_knowing(f, [v])) for v in boxes]
+    rows = [{"box": box, "worth": max(k.worth, 0.0), "error": k.error} for box, k in found]
     return sorted(rows, key=lambda row: -float(row["worth"]))
 
 
-def _budget(f: Forest, e: Evaluation) -> Found:
+def _budget(solution: Solution, e: Evaluation) -> Found:
     """The most reward for each spend on average, the present spend among them."""
-    curve = frontier(f, corners=_CURVE)
+    curve = frontier(solution.forest, corners=_CURVE)
     if len(curve.corners) < 2:
         raise InvalidArgument("one policy is the best for every budget.")
     least, most = float(curve.spend[0]), float(curve.spend[-1])
@@ -599,18 +485,13 @@ def _budget(f: Forest, e: Evaluation) -> Found:
     reward = [m.reward for m in found]
     if x[now] == e.spend:  # no policy gets more for this spend; a curve with few corners says less
         reward[now] = e.reward
-    return {
-        "x": x.tolist(),
-        "value": reward,
-        "price": [prices[np.searchsorted(curve.spend, m.spend, "right") - 1] for m in found],
-        "now": now,
-        "gap": curve.gap,
-    }
+    price = [prices[np.searchsorted(curve.spend, m.spend, "right") - 1] for m in found]
+    return {"x": x.tolist(), "value": reward, "price": price, "now": now, "gap": curve.gap}
 
 
-def _careful(solution: Solution) -> Found:
+def _careful(solution: Solution, e: Evaluation) -> Found:
     """The value and the first decision for each risk tolerance, the most careful first."""
-    sweep, own = risk_sweep(solution.forest, steps=_CURVE), solution.forest.risk_tolerance
+    sweep, own = sweeps.risk_sweep(solution.forest, steps=_CURVE), solution.forest.risk_tolerance
     x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
     first = [*sweep.first[::-1]]
     now = len(x) - 1

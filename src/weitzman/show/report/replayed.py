@@ -1,8 +1,7 @@
-"""A report on a back-test: what each method would have earned on past runs, and how sure that is.
+"""A report on what ``weitzman backtest --json`` prints; this module imports no back-tests.
 
-The report is made from what ``weitzman backtest --json`` prints, so this module does not import
-back-tests: a row for each task (an empty name stands for all tasks together), price and method,
-with means and the ends of their 95 % intervals.
+There is a row for each task (an empty name stands for all tasks together), price and method, with
+means and the ends of their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from typing import Any
 
 from ...errors import InvalidFile
 from ..page import Child, Markup, h, join, name, style, whole
-from .sections import footer, heads, number, table
+from .sections import cells, footer, heads, number, table
 
 _BOUND = "hindsight"  # impossible in practice; shown for comparison
 _MEASURES = ("payoff", "score", "spend", "regret", "behind")
 _ENDS = ("", "_low", "_high")
-
 Row = Mapping[str, Any]
 
 
@@ -84,28 +82,16 @@ def render(replayed: PrintedBacktest, title: str | None) -> str:
         f"the intervals are 95% bootstrap intervals of the means over cells. “Behind” is a paired "
         f"difference: if its interval lies above 0, the method is worse, and not by chance."
     )
-    body = h(
-        "main",
-        h("p", title or "A back-test on past runs", class_="kicker"),
-        h("header", *_decision(replayed), id="decision"),
-        [
-            h("section", h("h2", _price(replayed, price)), _table(block, replayed.first))
-            for price, block in replayed.blocks()
-        ],
-        [
-            h(
-                "section",
-                h("h2", name(task)),
-                [
-                    [h("p", _price(replayed, price), class_="hint"), _table(block, replayed.first)]
-                    for price, block in replayed.blocks(task)
-                ],
-            )
-            for task in replayed.tasks
-        ],
-        h("section", h("h2", "How sure this is"), h("p", sure), id="sure"),
-        footer(),
-    )
+    first, parts = replayed.first, list[Child]()
+    for price, block in replayed.blocks():
+        parts.append(h("section", h("h2", _price(replayed, price)), _table(block, first)))
+    for task in replayed.tasks:
+        of_task = [[h("p", _price(replayed, price), class_="hint"), _table(block, first)]
+                   for price, block in replayed.blocks(task)]  # fmt: skip
+        parts.append(h("section", h("h2", name(task)), of_task))
+    parts.append(h("section", h("h2", "How sure this is"), h("p", sure), id="sure"))
+    kicker = h("p", title or "A back-test on past runs", class_="kicker")
+    body = h("main", kicker, h("header", *_decision(replayed), id="decision"), parts, footer())
     css = style(__package__, "report.css")
     return whole(title or "A back-test", join([body]), style=css, script="", data=None)
 
@@ -119,9 +105,8 @@ def _decision(r: PrintedBacktest) -> Iterator[Child]:
     else:
         yield h("h1", "It depends on the price.")
     for row in best:
-        chance: Child = None
-        if _by_chance(r, row):
-            chance = [" Its lead over ", name(r.first), " may be due to chance."]
+        lead = [" Its lead over ", name(r.first), " may be due to chance."]
+        chance = lead if _by_chance(r, row) else None
         yield h(
             "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns the most: ",
             f"{_short(row, 'payoff')} ({_between(row, 'payoff')}) points on average, "
@@ -138,13 +123,10 @@ def _by_chance(r: PrintedBacktest, row: Row) -> bool:
 def _table(block: list[Row], first: str) -> Markup:
     top = max((float(row["regret_high"]) for row in block), default=0.0) or 1.0
     rows = [
-        h(
-            "tr",
-            h("th", name(row["method"]), scope="row"),
-            *(h("td", number(float(row[m])), class_="number") for m in _MEASURES[:3]),
-            h("td", _cell(row, "regret"), class_="number"),
-            h("td", _range(row, top), class_="bar"),
-            h("td", "" if row["method"] == first else _cell(row, "behind"), class_="number"),
+        cells(
+            name(row["method"]), *(number(float(row[m])) for m in _MEASURES[:3]),
+            _cell(row, "regret"), h("td", _range(row, top), class_="bar"),
+            "" if row["method"] == first else _cell(row, "behind"),
         )
         for row in block
     ]  # fmt: skip

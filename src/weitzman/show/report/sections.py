@@ -19,10 +19,11 @@ from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
 from .decision_tree import chart, fitting, shown
-from .findings import Content, WhatIf, alone, cost_now
+from .findings import Content, WhatIf, alone
 
 if TYPE_CHECKING:
     from ...files.ranges import Range
+    from ...strategies.comparison import Comparison
 
 _LINES = 40  # of the plan
 _ROUNDING = 1e-9  # smaller differences, as a share of the value, count as none
@@ -83,11 +84,10 @@ def headline(c: Content) -> Markup:
     nothing = f.prizes * f.outside
     if not math.isfinite(nothing):
         return h("h1", start, worth_title(f).lower(), " ", near(c, c.solution.value), ".")
+    kind, where = ("cheaper", "above") if f.minimize else ("better", "below")
+    worse = f"{_chance(c)} chance of ending" if c.law.worse > 0 else "never"
     gain = near(c, abs(c.solution.value - nothing))
-    kind = "cheaper" if f.minimize else "better"
-    worse = f"{_chance(c)} chance of ending {'above' if f.minimize else 'below'} it"
-    tail = worse if c.law.worse > 0 else f"never {'above' if f.minimize else 'below'} it"
-    return h("h1", start, gain, f" {kind} than doing nothing, {tail}.")
+    return h("h1", start, gain, f" {kind} than doing nothing, {worse} {where} it.")
 
 
 def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
@@ -101,10 +101,9 @@ def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
     boxes = "1 box" if e.openings == 1 and not of else f"{about(e.openings)}{of} boxes"
     time = f", {about(e.time)} units of time" if f.durations is not None else ""
     yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
-    low, high = c.quantiles
-    title = "Chance of a loss" if math.isfinite(nothing) else "Nine in ten"
-    ends = ["nine in ten end between ", near(c, low), " and ", near(c, high)]
-    yield title, _chance(c) if math.isfinite(nothing) else "", ends
+    low, high = (near(c, x) for x in c.quantiles)
+    ends, sure = ["nine in ten end between ", low, " and ", high], math.isfinite(nothing)
+    yield "Chance of a loss" if sure else "Nine in ten", _chance(c) if sure else "", ends
 
 
 def _chance(c: Content) -> str:
@@ -126,24 +125,19 @@ def worth_title(f: Forest) -> str:
 
 def changing(c: Content) -> Child:
     """Changes of single numbers that lead to another first decision, the smallest ones."""
-    first = c.solution.first_box
-    turns = [
-        w for w in c.what_if
-        if c.forest.name(w.box) == first and (w.break_even.first_below or np.inf) < np.inf
-    ]  # fmt: skip
     parts: list[Child] = []
-    for w in turns:
-        most = near(c, float(w.break_even.first_below or 0.0))
-        parts.append(["a cost of ", name(str(first)), " above ", most, " (now ",
-                      near(c, cost_now(w, c.forest)), ")"])  # fmt: skip
+    for w in c.what_if:
+        title, most = c.forest.name(w.box), w.break_even.first_below or math.inf
+        if title == c.solution.first_box and most < math.inf:
+            now = [" (now ", near(c, w.now), ")"]
+            parts.append(["a cost of ", name(title), " above ", near(c, most), now])
     swings = c.answers["swings"] or {"rows": []}
     rows = [
         row for row in swings["rows"]
         if row["number"] != "cost" and math.isfinite(row["turnsAt"] or math.nan)
     ]  # fmt: skip
     for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
-        how = "lower" if row["turnsAt"] < 0 else "higher"
-        by = f"{percent(abs(row['turnsAt']))} {how}"
+        by = f"{percent(abs(row['turnsAt']))} {'lower' if row['turnsAt'] < 0 else 'higher'}"
         of = [" of ", name(row["box"])] if row["box"] else None
         parts.append([f"the {row['number']}", of, f" {by}"])
     return [_listed(parts, " or "), "."] if parts else None
@@ -211,24 +205,15 @@ def rule(c: Content) -> Iterator[Child]:
 
 def _index_meaning(c: Content) -> str:
     """What an index is, and what to do with it."""
-    f = c.forest
-    kind, best, above, held = (
-        ("loss", "lowest", "below", "least loss")
-        if f.minimize
-        else ("reward", "highest", "above", "best reward")
-    )
-    then = (
-        f" in every tree, takes a {kind} that no index is {above}, and stops once all prizes are "
-        f"taken."
-        if f.prizes > 1
-        else ", and then stops."
-    )
-    careful = (
-        " It is a certainty equivalent: the more uncertain a box, the less it is worth to a "
-        "careful searcher."
-        if f.risk_tolerance is not None
-        else ""
-    )
+    f, then, careful = c.forest, ", and then stops.", ""
+    words = ("reward", "highest", "above", "best reward")
+    kind, best, above, held = ("loss", "lowest", "below", "least loss") if f.minimize else words
+    if f.prizes > 1:
+        then = f" in every tree, takes a {kind} that no index is {above}, and stops once all prizes"
+        then += " are taken."
+    if f.risk_tolerance is not None:
+        careful = " It is a certainty equivalent: the more uncertain a box, the less it is worth to"
+        careful += " a careful searcher."
     return (
         f"The index of a box is the {kind} in hand at which opening it makes no difference. It "
         f"takes into account everything behind the box.{careful} The best policy opens the box "
@@ -250,11 +235,9 @@ def _stop(c: Content) -> str:
         )
     index = c.policy.index
     most = c.say(f.sign * float(index[np.isfinite(index)].max()))
-    held, least = (
-        ("the least loss is no more than", f"a loss of {most} or less")
-        if f.minimize
-        else ("the best reward is no less than", f"a reward of {most} or more")
-    )
+    held, least = "the best reward is no less than", f"a reward of {most} or more"
+    if f.minimize:
+        held, least = "the least loss is no more than", f"a loss of {most} or less"
     return (
         f"Stop as soon as {held} the index of every box that can still be opened; then take it. "
         f"Once you hold {least}, no further box is worth opening."
@@ -312,14 +295,13 @@ def certainty(c: Content) -> Iterator[Markup]:
     }[s.status]
     yield h("p", f"{text}, given the costs, rewards and probabilities of the model.")
     if c.runner_up is not None and not c.told:
-        second = c.runner_up
-        loss = abs(s.value - second.value)
+        second, loss = c.runner_up[0], abs(s.value - c.runner_up[1])
         mean = " on average" if f.risk_tolerance is None else ", by the certainty equivalent"
         verb, less = ("cost", "more") if f.minimize else ("earn", "less")
         what = f"instead would {verb} {c.say(loss)} {less}{mean}"
         if loss <= _ROUNDING * abs(s.value):
             what = "would make no difference"
-        begin = ["Starting with the second best box, ", name(f.name(second.box)), ", "]
+        begin = ["Starting with the second best box, ", name(second), ", "]
         yield h("p", begin, f"{what}, if the search is optimal after that.")
     if c.between is not None:
         low, high = map(c.say, c.between)
@@ -360,25 +342,22 @@ def uncertain(c: Content) -> Iterator[Markup]:
             near(c, drawn.knowing), " on average.",
         )  # fmt: skip
         rows = [
-            h("tr", h("th", name(r.title), scope="row"),
-              *(h("td", _end(c, r, x), class_="number") for x in (r.low, r.high)),
-              _number(worth, partial(brief, c.amounts)))
+            cells(name(r.title), _end(c, r, r.low), _end(c, r, r.high), brief(c.amounts, worth))
             for r, worth in zip(drawn.ranges, drawn.partial.tolist(), strict=True)
-        ]  # fmt: skip
+        ]
         head = heads("Number", "Low|", "High|", "Worth of knowing it|")
         yield table("What it is worth to know each number", head, rows)
     if cases is not None:
         rows = [
-            h("tr", h("th", f"All numbers: {key}", scope="row"), _number(x, c.say),
-              h("td", name(first)))
+            cells(f"All numbers: {key}", c.say(x), h("td", name(first)))
             for key, x, first in zip(cases.names, cases.value.tolist(), cases.first, strict=True)
-        ]  # fmt: skip
+        ]
         yield table("Scenarios", heads("Scenario", "Value|", "First decision"), rows)
     if pair is not None:
         firsts = list(dict.fromkeys(pair.choice.ravel().tolist()))
         fill = {first: _FILLS[i % len(_FILLS)] for i, first in enumerate(firsts)}
         n = len(pair.x)
-        cells = [
+        fields = [
             h("rect", x=i, y=n - 1 - j, width="1.02", height="1.02",
               fill=fill[str(pair.choice[i, j])])
             for i in range(n) for j in range(n)
@@ -396,7 +375,7 @@ def uncertain(c: Content) -> Iterator[Markup]:
         yield h(
             "figure", h("figcaption", h("b", f"{what}. "), "Rightward: ", ends[0], ". Upward: ",
                         ends[1], "."),
-            h("svg", cells, viewBox=f"0 0 {n} {n}", role="img", aria_label=what, class_="two-way"),
+            h("svg", fields, viewBox=f"0 0 {n} {n}", role="img", aria_label=what, class_="two-way"),
             h("p", _listed(key, "   "), class_="hint"),
         )  # fmt: skip
 
@@ -463,7 +442,7 @@ def break_even_costs(c: Content) -> Markup:
         h(
             "tr",
             _text([name(f.name(w.box)), after(w)], f.name(w.box), head=True),
-            _number(cost_now(w, f), c.say),
+            _number(w.now, c.say),
             _number(w.break_even.opened_below, c.say),
             h("td", turns(w.break_even.first_below), class_="number"),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
@@ -477,32 +456,24 @@ def break_even_costs(c: Content) -> Markup:
     return table("Costs at which decisions change", head, rows)
 
 
-def strategies(c: Content) -> Markup | None:
+def strategies(c: Content, found: Comparison) -> Markup:
     """The optimal policy and what simpler strategies earn, as bars from the outside option on."""
-    found = c.comparison
-    if isinstance(found, str):
-        return None
-    f, best = c.forest, c.solution.value
+    f, z = c.forest, two_sided(0.95)
     values = [s.value for s in found.strategies if math.isfinite(s.value)]
     start = f.prizes * f.outside
     start = start if math.isfinite(start) else (max if f.minimize else min)(values)
     # hopeless strategies must not shrink the others: they are drawn up to the gain of the best one
-    low, high = (max(min(values), start - abs(best - start)), max(*values, start))
-    if f.minimize:
-        low, high = min(*values, start), min(max(values), start + abs(best - start))
-    z = two_sided(0.95)
+    reach, low, high = abs(c.solution.value - start), min(*values, start), max(*values, start)
+    ends = (low, min(high, start + reach)) if f.minimize else (max(low, start - reach), high)
     rows = [
-        h(
-            "tr",
-            h("th", s.name, scope="row"),
-            h("td", estimate(c, s.value, z * s.error), class_="number"),
-            h("td", _bar(s.value, z * s.error, start, (low, high)), class_="bar"),
-            h("td", estimate(c, found.lost(s.key), z * s.error), class_="number"),
-            h("td", "" if math.isnan(s.openings) else about(s.openings), class_="number"),
-            h("td", s.how),
+        cells(
+            s.name, estimate(c, s.value, z * s.error),
+            h("td", _bar(s.value, z * s.error, start, ends), class_="bar"),
+            estimate(c, found.lost(s.key), z * s.error),
+            "" if math.isnan(s.openings) else about(s.openings), h("td", s.how),
         )
         for s in found.strategies
-    ]
+    ]  # fmt: skip
     earns = "Loss and costs|" if f.minimize else "Expected payoff|"
     earns = "Certainty equivalent|" if f.risk_tolerance is not None else earns
     head = heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "Computed")
@@ -518,38 +489,38 @@ def _bar(x: float, error: float, start: float, ends: tuple[float, float]) -> Mar
     if not math.isfinite(x) or low == high:
         return None
 
-    def at(v: float) -> float:
-        return 100 * (min(max(v, low), high) - low) / (high - low)
+    def bar(a: float, b: float, y: float, high_: float, kind: str | None = None) -> Markup:
+        return h("rect", x=f"{a:.2f}", width=f"{b - a:.4g}", height=high_, y=y, class_=kind)
 
-    a, b = sorted((at(start), at(x)))
-    bars: list[Child] = [h("rect", x=f"{a:.2f}", width=f"{b - a:.2f}", height="8", y="1")]
+    clipped = (min(max(v, low), high) for v in (start, x, x - error, x + error))
+    zero, end, left, right = (100 * (v - low) / (high - low) for v in clipped)
+    a, b = sorted((zero, end))
+    bars = [bar(a, b, 1, 8)]
     if not low <= x <= high:  # a gap near the end
         at_end = a + 3 if x < low else b - 4
-        bars.append(h("rect", x=f"{at_end:.2f}", width="1", height="8", y="1", class_="gap"))
+        bars.append(bar(at_end, at_end + 1, 1, 8, "gap"))
     elif error:
-        left, right = at(x - error), at(x + error)
-        bars.append(h("rect", x=f"{left:.2f}", width=f"{right - left:.2f}", height="1.4", y="4.3",
-                      class_="interval"))  # fmt: skip
-    zero = h("rect", x=f"{at(start) - 0.2:.2f}", width="0.4", height="10", y="0", class_="start")
-    return h("svg", bars, zero, viewBox="0 0 100 10", preserveAspectRatio="none",
-             aria_hidden="true")  # fmt: skip
+        bars.append(bar(left, right, 4.3, 1.4, "interval"))
+    bars.append(bar(zero - 0.2, zero + 0.2, 0, 10, "start"))
+    return h("svg", bars, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true")
 
 
 def history(c: Content) -> Markup:
     """What a search has opened so far."""
     rows = [
-        h(
-            "tr",
-            h("td", str(i + 1), class_="number"),
-            h("th", name(str(step.box)), scope="row"),
-            h("td", name(step.state)),
-            *(h("td", c.say(x), class_="number") for x in (step.cost, step.best, step.spent)),
-        )
-        for i, step in enumerate(c.told)
-    ]
+        cells([f"{i}. ", name(str(step.box))], h("td", name(step.state)),
+             *(c.say(x) for x in (step.cost, step.best, step.spent)))
+        for i, step in enumerate(c.told, 1)
+    ]  # fmt: skip
     best = "Least loss so far|" if c.forest.minimize else "Best so far|"
     best = "All prizes, if stopped then|" if c.forest.prizes > 1 else best
-    return table("Opened so far", heads("|", "Box", "Showed", "Cost|", best, "Spent|"), rows)
+    return table("Opened so far", heads("Box", "Showed", "Cost|", best, "Spent|"), rows)
+
+
+def cells(head: Child, *cells: Child) -> Markup:
+    """A row of a table; a cell that is a text is a number."""
+    inner = (x if isinstance(x, Markup) else h("td", x, class_="number") for x in cells)
+    return h("tr", h("th", head, scope="row"), *inner)
 
 
 def table(caption: str, head: Sequence[Markup], rows: Iterable[Markup], **more: str) -> Markup:
@@ -574,10 +545,9 @@ def heads(*titles: str) -> list[Markup]:
 def _column(title: str, kind: str = "number", down: bool = False) -> Markup:
     """The head of a column that can be sorted."""
     sort = "descending" if down else "none"
-    return h(
-        "th", h("button", title, type="button", data_kind=kind), scope="col", aria_sort=sort,
-        class_="number" if kind == "number" else None,
-    )  # fmt: skip
+    button = h("button", title, type="button", data_kind=kind)
+    numeric = "number" if kind == "number" else None
+    return h("th", button, scope="col", aria_sort=sort, class_=numeric)
 
 
 def _text(shown: Child, key: str, head: bool = False) -> Markup:

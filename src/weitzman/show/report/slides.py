@@ -57,18 +57,25 @@ def write_slides(c: Content, path: str, title: str | None, words: tuple[str, str
         deck.save(file)
 
 
+def _part(name: str) -> Any:
+    return need(f"pptx.{name}", "slides")
+
+
 def _inches(*x: float) -> Any:
-    return [need("pptx.util", "slides").Inches(each) for each in x]
+    return [_part("util").Inches(each) for each in x]
+
+
+def _color(text: str) -> Any:
+    return _part("dml.color").RGBColor.from_string(text)
 
 
 def _look(
     frame: Any, size: float, color: str = _INK, bold: bool = False, middle: bool = False
 ) -> None:
-    util, rgb = need("pptx.util", "slides"), need("pptx.dml.color", "slides").RGBColor
     for line in frame.paragraphs:
-        line.alignment = need("pptx.enum.text", "slides").PP_ALIGN.CENTER if middle else None
-        line.font.size, line.font.bold = util.Pt(size), bold
-        line.font.color.rgb = rgb.from_string(color)
+        line.alignment = _part("enum.text").PP_ALIGN.CENTER if middle else None
+        line.font.size, line.font.bold = _part("util").Pt(size), bold
+        line.font.color.rgb = _color(color)
 
 
 def _say(
@@ -93,22 +100,19 @@ def _decision(plain: Any, slide: Any, c: Content) -> None:
 
 def _tree(verb: str, slide: Any, c: Content) -> None:
     """The first decisions as shapes that are joined by lines."""
-    shape = need("pptx.enum.shapes", "slides")
+    shape = _part("enum.shapes")
     found, _ = fitting(c.policy)
     p = places(found, PAGE)
     scale = min(_WIDE / p.wide, _HIGH_ROOM / p.high, 0.018)  # inches for each unit of the chart
     made: list[Any] = []
     for i, d in enumerate(found):
-        kind = "ROUNDED_RECTANGLE" if d.action == STOP else "RECTANGLE"
-        left, top = _LEFT + scale * p.x[i], _TOP + scale * p.y[i]
-        size = scale * PAGE.wide, scale * PAGE.high
-        box = slide.shapes.add_shape(
-            getattr(shape.MSO_SHAPE, kind), *_inches(left, top, *size)
-        )  # fmt: skip
+        kinds, left, top = shape.MSO_SHAPE, _LEFT + scale * p.x[i], _TOP + scale * p.y[i]
+        kind = kinds.ROUNDED_RECTANGLE if d.action == STOP else kinds.RECTANGLE
+        place = _inches(left, top, scale * PAGE.wide, scale * PAGE.high)
+        box = slide.shapes.add_shape(kind, *place)
         box.fill.solid()
-        rgb = need("pptx.dml.color", "slides").RGBColor.from_string
-        box.fill.fore_color.rgb = rgb("F1F4F5" if d.action == STOP else "DCEAF3")
-        box.line.color.rgb = rgb(_MUTED)
+        box.fill.fore_color.rgb = _color("F1F4F5" if d.action == STOP else "DCEAF3")
+        box.line.color.rgb = _color(_MUTED)
         lines = lines_of(d, partial(sections.brief, c.amounts), verb)
         box.text_frame.text = "\n".join(shortened(x, PAGE.small) for x in lines)
         box.text_frame.margin_left = box.text_frame.margin_right = 0
@@ -117,21 +121,29 @@ def _tree(verb: str, slide: Any, c: Content) -> None:
             line = slide.shapes.add_connector(shape.MSO_CONNECTOR.ELBOW, 0, 0, 0, 0)
             line.begin_connect(made[d.up], 3)  # from the right side
             line.end_connect(box, 1)  # to the left side
-            line.line.color.rgb = rgb(_MUTED)
+            line.line.color.rgb = _color(_MUTED)
             text = f"{shortened(d.seen, PAGE.seen)} ({percent(d.chance)})"
             where = left - scale * PAGE.across, top - 0.04, scale * PAGE.across, 0.25
             _say(slide, text, where, 600 * scale, _MUTED)
         made.append(box)
 
 
-def _chart(slide: Any, kind: str, data: Any) -> Any:
-    types = need("pptx.enum.chart", "slides")
+def _chart(slide: Any, kind: str, data: Any, unit: str, what: str) -> Any:
+    """A chart with a legend, names at its edge, and a title of the axis of amounts."""
+    types = _part("enum.chart")
     place = _inches(_LEFT, _TOP, _WIDE, _HIGH_ROOM)
     chart = slide.shapes.add_chart(getattr(types.XL_CHART_TYPE, kind), *place, data).chart
     chart.has_legend, chart.has_title = True, False
     chart.legend.position = types.XL_LEGEND_POSITION.BOTTOM
     chart.legend.include_in_layout = False
-    chart.font.size = need("pptx.util", "slides").Pt(12)
+    chart.font.size = _part("util").Pt(12)
+    bars = kind.startswith("BAR")
+    low, amounts = chart.category_axis, chart.value_axis
+    if not bars:
+        low, amounts = amounts, low
+    low.tick_label_position = types.XL_TICK_LABEL_POSITION.LOW
+    amounts.has_title = True
+    amounts.axis_title.text_frame.text = printable(f"{what} ({unit})" if unit else what)
     return chart
 
 
@@ -141,44 +153,31 @@ def _tornado(rows: list[dict[str, Any]], slide: Any, c: Content) -> None:
         why = c.answers["leftOut"].get("swings", "no number matters.")
         _say(slide, f"Left out: {why}", (_LEFT, _TOP, _WIDE, 1.0), 18)
         return
-    data = need("pptx.chart.data", "slides").CategoryChartData()
+    data = _part("chart.data").CategoryChartData()
     of = ((r, f"{r['number']} of {r['box']}" if r["box"] else "outside option") for r in rows[::-1])
     data.categories = [printable(r.get("title") or name) for r, name in of]
     for key, label in (("low", "number lowered"), ("high", "number raised")):
         data.add_series(label, [r[key] for r in rows[::-1]])
-    chart = _chart(slide, "BAR_CLUSTERED", data)
+    chart = _chart(slide, "BAR_CLUSTERED", data, c.forest.unit, "value")
     chart.plots[0].overlap, chart.plots[0].gap_width = 100, 40
     chart.value_axis.crosses_at = c.solution.value  # bars start at the value as things stand
-    chart.category_axis.tick_label_position = need(
-        "pptx.enum.chart", "slides"
-    ).XL_TICK_LABEL_POSITION.LOW
-    chart.value_axis.has_title = True
-    unit = f" ({c.forest.unit})" if c.forest.unit else ""
-    chart.value_axis.axis_title.text_frame.text = printable(f"value{unit}")
     for series, color in zip(chart.plots[0].series, (_LOW, _HIGH), strict=True):
         series.format.fill.solid()
-        series.format.fill.fore_color.rgb = need("pptx.dml.color", "slides").RGBColor.from_string(
-            color
-        )
+        series.format.fill.fore_color.rgb = _color(color)
 
 
 def _profile(slide: Any, c: Content) -> None:
     """Distribution functions as steps, one line for each policy."""
-    data = need("pptx.chart.data", "slides").XyChartData()
+    data = _part("chart.data").XyChartData()
     for title, x, p, mean in c.profiles:
         series = data.add_series(f"{title} (mean {sections.brief(c.amounts, mean)})")
         below = np.concatenate([[0.0], p[:-1]])
         for at, low, high in zip(x.tolist(), below.tolist(), p.tolist(), strict=True):
             series.add_data_point(at, low)
             series.add_data_point(at, high)
-    chart = _chart(slide, "XY_SCATTER_LINES_NO_MARKERS", data)
+    chart = _chart(slide, "XY_SCATTER_LINES_NO_MARKERS", data, c.forest.unit, "payoff")
     chart.value_axis.maximum_scale, chart.value_axis.minimum_scale = 1, 0
     chart.value_axis.tick_labels.number_format = "0%"
     chart.value_axis.tick_labels.number_format_is_linked = False
-    labels = need("pptx.enum.chart", "slides").XL_TICK_LABEL_POSITION
-    chart.value_axis.tick_label_position = labels.LOW
-    unit = f" ({c.forest.unit})" if c.forest.unit else ""
-    chart.category_axis.has_title = True
-    chart.category_axis.axis_title.text_frame.text = printable(f"payoff{unit}")
     for series in chart.plots[0].series:
         series.smooth = False
