@@ -51,7 +51,7 @@ _SHIFTS = (1, 2, 4, 8, 16)  # how many boxes are moved at a time, and how far
 Order = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FixedOrder(BoundedPlan):
     """The best order found, to be followed until it is best to stop.
 

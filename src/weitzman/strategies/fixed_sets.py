@@ -50,7 +50,7 @@ Members = frozenset[int]
 # -- sets ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FixedSet(BoundedPlan):
     """The best set found, to be opened whatever is seen.
 
@@ -425,7 +425,7 @@ def _improved(values: SetValues, members: Members, room: int) -> Members:
 # -- lines ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FixedLine(Plan):
     """A line of boxes from a root downward, chosen beforehand.
 

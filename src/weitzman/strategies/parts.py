@@ -38,7 +38,7 @@ class Plan:
     _repr_html_ = as_html
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BoundedPlan(Plan):
     """A plan and what no other plan of its kind exceeds."""
 
