@@ -116,8 +116,6 @@ class Walk:
         """How the numbers of the problem are written for people."""
         return self.forest.amounts
 
-    # -- what is open, what next ---------------------------------------------------------------
-
     def totals(self) -> tuple[float, Id | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
         if not self.answers:
@@ -210,8 +208,6 @@ class Walk:
             f"{self.box(box)!r}, was not opened."
         )
 
-    # -- a step --------------------------------------------------------------------------------
-
     def show(self, box: Id, state: int) -> None:
         """Open a box that shows a state, with the reward and the cost of the model."""
         cost = self.cost(box[0], self.state_above(box), state)
@@ -293,8 +289,6 @@ class Walk:
         cost = self.forest.costs[int(self.forest.cost[v])]
         rows, columns = cost.shape
         return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
-
-    # -- what remains --------------------------------------------------------------------------
 
     def closed(self, box: int | None = None) -> Counter[Closed]:
         """How many copies of each box (or of one) can be opened, by what their parents showed."""

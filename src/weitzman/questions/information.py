@@ -233,9 +233,6 @@ def _drawn(
         )
 
 
-# -- ways to look ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment:
     """One alternative of each group, chosen beforehand, and a bound on how good the choice is.

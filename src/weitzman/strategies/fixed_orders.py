@@ -191,9 +191,6 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
     return values.payoff(found) + (empty * forest.outside if empty else 0.0)
 
 
-# -- values of orders ----------------------------------------------------------------------------
-
-
 class OrderValues:
     """Values of orders of a forest without copies, as numbers of the recursion: higher is better.
 
@@ -349,9 +346,6 @@ class OrderValues:
                 return None
             value = np.maximum(self.stop, value)
         return float(value.flat[0])
-
-
-# -- search --------------------------------------------------------------------------------------
 
 
 class _Search:

@@ -47,9 +47,6 @@ _ROUNDING = 1e-12  # differences of values, as a share of the range, that are on
 Members = frozenset[int]
 
 
-# -- sets ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FixedSet(BoundedPlan):
     """The best set found, to be opened whatever is seen.
@@ -217,9 +214,6 @@ def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, 
             if copies.any() and copies.tobytes() not in seen:
                 seen.add(copies.tobytes())
                 yield copies, value_of_copies(forest, copies)
-
-
-# -- values of sets ------------------------------------------------------------------------------
 
 
 def ready(parent: Sequence[int], members: Members) -> list[int]:
@@ -420,9 +414,6 @@ def _improved(values: SetValues, members: Members, room: int) -> Members:
             break
         members, value = best, values.value(best)
     return members
-
-
-# -- lines ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
