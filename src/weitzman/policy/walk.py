@@ -13,8 +13,8 @@ follow the same rule in their own languages, and are tested against this one ste
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -292,17 +292,26 @@ class Walk:
 
     def closed(self, box: int | None = None) -> Counter[Closed]:
         """How many copies of each box (or of one) can be opened, by what their parents showed."""
+        return +self.closed_by(lambda _: None, box)[None]
+
+    def closed_by(
+        self, tree: Callable[[Id], Id | None], box: int | None = None
+    ) -> dict[Id | None, Counter[Closed]]:
+        """The same for each tree with an open box, and roots by None."""
         f, policy, at = self.forest, self.policy, self.policy.child_at
         roots = f.roots.tolist() if box is None else [box] * (int(f.parent[box]) < 0)
-        closed = Counter({(v, 0): int(f.count[v]) for v in roots})
+        closed: dict[Id | None, Counter[Closed]] = defaultdict(Counter)
+        closed[None].update({(v, 0): int(f.count[v]) for v in roots})
         for (v, copy), seen in self.answers.items():
+            mine = closed[tree((v, copy))]
             if box is None or v == box:
                 above = self.above((v, copy))
-                closed[v, 0 if above is None else self.answers[above].state] -= 1
+                state = 0 if above is None else self.answers[above].state
+                (closed[None] if above is None else mine)[v, state] -= 1
             for u in policy.child[at[v] : at[v + 1]].tolist():
                 if box is None or u == box:
-                    closed[u, seen.state] += int(f.count[u])
-        return +closed
+                    mine[u, seen.state] += int(f.count[u])
+        return closed
 
     def remaining(self) -> Forest | None:
         """The closed boxes as a forest, given what was seen; None: it is best to stop.
@@ -537,23 +546,15 @@ def prizes_worth(walk: Walk, hands: Hands) -> float:
     spent, sign, outside = walk.totals()[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
     left = hands.places - len(hands.taken)
-    # what can be opened in trees without an open box, and in each tree with one
-    f, policy, at = walk.forest, walk.policy, walk.policy.child_at
-    untouched = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
-    begun: dict[Id, Counter[Closed]] = {}
-    for (v, copy), seen in walk.answers.items():
-        above = walk.above((v, copy))
-        closed = begun.setdefault(hands.tree((v, copy)), Counter())
-        (untouched if above is None else closed)[v, walk.state_above((v, copy))] -= 1
-        for u in policy.child[at[v] : at[v + 1]].tolist():
-            closed[u, seen.state] += int(f.count[u])
+    begun = walk.closed_by(hands.tree)
+    untouched = begun.pop(None)
 
     def worth_it(closed: Counter[Closed]) -> list[Top]:
         index, bar = walk.frontier.index, sign * outside
         return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
 
     fresh = worth_it(untouched)
-    trees = {tree: worth_it(x) for tree, x in begun.items() if not hands.is_closed(tree)}
+    trees = {tree: worth_it(x) for tree, x in begun.items() if tree and not hands.is_closed(tree)}
     tops = [*fresh, *(top for tree in trees.values() for top in tree)]
     if left == 0 or not tops:
         return hands.total() - sign * spent
