@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent / "src")]
 
@@ -70,6 +73,19 @@ def _without_private(
     return ("", returns) if what == "class" and arguments and ", _" in arguments else None
 
 
+def _public_names(app: Any, domain: str, kind: str, content: Any) -> None:
+    """In overloads of `solve`, the names of what stands for a lazy forest and its solution."""
+    for part in content.parent.findall(
+        lambda node: isinstance(node, (addnodes.desc_parameter, addnodes.desc_returns))
+    ):
+        for inside, public in (("Unwritten[Answer]", "LazyForest"), ("Answer", "LazySolution")):
+            if part.astext().removeprefix(" -> ").removeprefix("forest: ") == inside:
+                prefix = part.astext().removesuffix(inside).replace(" -> ", "")
+                part.children = []
+                part += nodes.Text(f"{prefix}{public}")
+
+
 def setup(app: Any) -> None:
     """Connect what the extensions leave to this project."""
+    app.connect("object-description-transform", _public_names)
     app.connect("autodoc-process-signature", _without_private)

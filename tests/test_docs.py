@@ -7,6 +7,7 @@ after the line ``<!-- no-run -->`` is left alone. Relative links must lead somew
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import io
@@ -144,6 +145,45 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_api_page_names_all_that_is_public() -> None:
     page = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text("utf-8")))
     assert set(weitzman.__all__) <= page
+
+
+# -- guarantees and design -----------------------------------------------------------------------
+
+
+def test_every_guarantee_names_tests_that_exist() -> None:
+    """Each item of the page names its tests; there is no sentence outside of the lists."""
+    text = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+    intro, *sections = re.split(r"^## .*$", text, flags=re.MULTILINE)
+    named = [re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", intro)]
+    for section in sections:
+        before, *items = re.split(r"^\* ", section, flags=re.MULTILINE)
+        assert not before.strip()
+        assert all("\n\n" not in item.strip() for item in items)
+        named += [re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", item) for item in items]
+    assert len(named) > 30
+    assert all(named)
+    for file, name in {test for row in named for test in row}:
+        source = (ROOT / file).read_text("utf-8")
+        assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{file}::{name} does not exist"
+
+
+def test_the_design_page_is_true() -> None:
+    """Files that it names exist, and its table of packages is in the order of imports."""
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    source = ROOT / "src" / "weitzman"
+    for name in set(re.findall(r"`([\w/]+\.(?:py|md))`", text)):
+        there = (source / name).exists() or (ROOT / name).exists()
+        assert there, f"docs/design.md names {name}"
+    listed = re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
+    order = ast.parse((ROOT / "tests" / "test_package.py").read_text("utf-8"))
+    rooms = next(
+        ast.literal_eval(node.value)
+        for node in order.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
+    )
+    assert listed == rooms
+    for room in listed:
+        assert (source / room).is_dir() or (source / f"{room}.py").exists()
 
 
 # -- figures of the first page -------------------------------------------------------------------

@@ -1,10 +1,11 @@
-"""Each erratum of docs/errata.md, shown by exact arithmetic and by the package."""
+"""Each erratum of docs/paper.md, shown by exact arithmetic and by the package."""
 
 from __future__ import annotations
 
 import math
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -341,3 +342,118 @@ def test_the_stated_factor_does_not_bound_entries_after_the_best_state() -> None
     after = [a - b for a, b in zip(step([true[0] + error, true[1]]), true, strict=True)]
     assert after == [half * error, error]
     assert max(after) > half * error  # half = max (1 - p_ik) over i < k
+
+
+# -- 2, 10, 11: proofs and lemmas ------------------------------------------------------------------
+
+
+def test_costs_above_the_best_reward_do_not_stop_a_search() -> None:
+    """After 688 boxes 6.19 is paid for a reward of 1, and the search continues; little is lost."""
+    chance, cost = Fraction("0.01"), Fraction("0.009")
+    index = 1 - cost / chance
+    assert index == Fraction("0.1")
+    assert 688 * cost > 6
+    missed = (1 - chance) ** 688
+    assert 0 < missed <= Fraction("0.001") < (1 - chance) ** 687
+    lost = index - (1 - missed) * (1 - cost / chance)  # with a box more each time the same gain
+    assert 0 < lost < Fraction("0.001")
+    rare = weitzman.Chain([[0.99, 0.01]] * 2, rewards=[0, 1])
+    assert weitzman.chains.exact_depth(rare, 0.001) == 688
+    cut = weitzman.line((rare.law[0], rare.law), length=688, rewards=[0, 1], cost=0.009)
+    loss = weitzman.solve_line(rare, 0.009).value_at(0) - weitzman.solve(cut, exact=True).value
+    assert loss == pytest.approx(float(lost), abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_the_printed_length_fails_at_every_level(level: int) -> None:
+    law = [[0.99, 0.01, 0], [0.005, 0.985, 0.01], [0, 0.01, 0.99]]
+    chain = weitzman.Chain(law, rewards=[0, 1, 2])
+    bounds = weitzman.chains.miss_bounds(chain, 0.001, target=range(level, 3))
+    inner = [[Fraction(str(p)) for p in row[:level]] for row in law[:level]]
+    left = [Fraction(1)] * level
+    for _ in range(bounds.boxes["sign corrected"]):
+        left = [sum((p * x for p, x in zip(row, left, strict=True)), Fraction(0)) for row in inner]
+    assert max(left) > Fraction("0.001")
+    assert float(max(left)) == pytest.approx(bounds.misses["sign corrected"])
+    assert bounds.holds("blocks")
+    assert bounds.holds("exact")
+
+
+def index_of(law: Law, cost: Fraction) -> Fraction:
+    """The root of E(W - x)^+ = cost."""
+    mass, gain, best = Fraction(0), -cost, Fraction(-(10**9))
+    for x in sorted(law, reverse=True):
+        mass, gain = mass + law[x], gain + law[x] * x
+        best = max(best, gain / mass if mass else best)
+    return best
+
+
+def random_laws(rng: random.Random, rows: int, values: int) -> list[list[Fraction]]:
+    weights = [[rng.randint(1, 9) for _ in range(values)] for _ in range(rows)]
+    return [[Fraction(w, sum(row)) for w in row] for row in weights]
+
+
+def test_indices_of_falling_boxes_are_those_of_the_boxes_alone() -> None:
+    """Errata 10 and 11: what has lower indices further down plays no part."""
+    rng, seen = random.Random(5), 0
+    while seen < 40:
+        rewards = [Fraction(rng.randint(0, 30)) for _ in range(3)]
+        costs = [Fraction(c) for c in (rng.randint(1, 3), rng.randint(3, 7), rng.randint(6, 12))]
+        laws = [random_laws(rng, 1, 3), random_laws(rng, 3, 3), random_laws(rng, 3, 3)]
+        alone = [
+            [index_of({r: sum(p for p, x in zip(row, rewards, strict=True) if x == r)
+                       for r in rewards}, c) for row in law]
+            for law, c in zip(laws, costs, strict=True)
+        ]  # fmt: skip
+        falls = all(min(a) >= max(b) for a, b in pairwise(alone))
+        seen += falls
+        if falls:
+            line = weitzman.line(
+                [np.array(law[0] if i == 0 else law, float) for i, law in enumerate(laws)],
+                rewards=[float(r) for r in rewards], cost=[float(c) for c in costs],
+            )  # fmt: skip
+            solution = weitzman.solve(line, exact=True)
+            for v, one in enumerate(alone):
+                assert solution.indices(v) == pytest.approx([float(x) for x in one], abs=1e-12)
+
+
+def start_with(
+    first: int, outside: Fraction, rewards: list[list[int]], costs: list[Fraction],
+    laws: tuple[list[Fraction], list[Fraction]], last: list[list[list[Fraction]]],
+) -> Fraction:  # fmt: skip
+    """Opening A (0) or B (1) now, and the best afterward; C can be opened once both are."""
+    other, found = 1 - first, -costs[first]
+    for y, p in enumerate(laws[first]):
+        held = max(outside, Fraction(rewards[first][y]))
+        both = -costs[other]
+        for z, q in enumerate(laws[other]):
+            now = max(held, Fraction(rewards[other][z]))
+            shown = (y, z) if first == 0 else (z, y)
+            chances = last[shown[0]][shown[1]]
+            gain = sum(r * max(now, Fraction(x)) for r, x in zip(chances, rewards[2], strict=True))
+            both += q * max(now, gain - costs[2])
+        found += p * max(held, both)
+    return found
+
+
+def test_boxes_that_need_two_are_opened_by_falling_index() -> None:
+    """Probing Equivalent Boxes, against all policies, in exact fractions."""
+    rng, seen = random.Random(11), 0
+    while seen < 60:
+        rewards = [sorted(rng.sample(range(40), 2)) for _ in range(3)]
+        costs = [Fraction(c) for c in (rng.randint(1, 4), rng.randint(2, 6), rng.randint(3, 9))]
+        a, b = random_laws(rng, 2, 2)
+        c = [random_laws(rng, 2, 2) for _ in range(2)]
+        top = [index_of(dict(zip(map(Fraction, r), p, strict=True)), k)
+               for r, p, k in ((rewards[0], a, costs[0]), (rewards[1], b, costs[1]))]  # fmt: skip
+        last = [
+            index_of(dict(zip(map(Fraction, rewards[2]), row, strict=True)), costs[2])
+            for rows in c for row in rows
+        ]  # fmt: skip
+        if not top[0] >= top[1] >= max(last):
+            continue
+        seen += 1
+
+        for outside in (Fraction(0), Fraction(9), Fraction(20)):
+            starts = [start_with(first, outside, rewards, costs, (a, b), c) for first in (0, 1)]
+            assert max(outside, starts[0]) >= max(outside, starts[1])

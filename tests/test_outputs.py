@@ -80,7 +80,7 @@ def test_no_module_writes_a_file_in_another_way() -> None:
     }
     assert found == {
         "_common/disk.py",  # replacing
-        "_kernels/kernel_cache.py",  # replaced by name, as its own tests say
+        "_kernels/jit.py",  # replaced by name, as its own tests say
         "_common/sharing.py", "cli/common.py", "show/explore/workbench.py",  # for a moment
         "show/explore/__init__.py",  # for a moment, the way to the page
         "files/event_log.py",  # complete before it has its name

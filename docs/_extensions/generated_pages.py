@@ -118,7 +118,8 @@ def unlink_files(app: Sphinx, page: str, source: list[str]) -> None:
         target = (docs / page).parent.joinpath(link[2].partition("#")[0]).resolve()
         if target.is_relative_to(docs):
             return link[0]
-        return f"{link[1]} (`{target.relative_to(docs.parent)}`)"
+        path = str(target.relative_to(docs.parent))
+        return f"`{path}`" if link[1] == path else f"{link[1]} (`{path}`)"
 
     source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\((\.\./[^)\s]+)\)", replace, source[0])
 

@@ -344,7 +344,7 @@ def test_a_bound_for_each_node_and_state_does_better():
     rough, fine = endless(1, bound=10.0), endless(1, bound=lambda node: line.index)
     spread = [solve(lazy, budget=5).upper - exact for lazy in (rough, fine)]
     assert -1e-9 <= spread[1] < spread[0]
-    points, tails = line.capped()
+    points, tails = line.breakpoints, line.tails
     chance = -np.diff(tails, append=0.0, axis=1)
     chance[:, 0] += 1 - chance.sum(axis=1)
     box = Node(law=chance, rewards=points, cost=0.0)

@@ -123,7 +123,7 @@ def test_free_line_is_worth_the_best_that_follows(case):
 def test_free_line_has_the_law_of_the_maximum(case):
     law, rewards, _ = case
     line = line_of(law, rewards, [Fraction(0)] * len(law))
-    points, tails = line.capped()
+    points, tails = line.breakpoints, line.tails
     for j, b in enumerate(points):
         hit = np.flatnonzero(line.chain.rewards >= b)
         missed = line.chain.miss(hit, 20_000) if len(hit) else 1.0
@@ -220,7 +220,7 @@ def test_fixed_point_needs_no_way_from_the_top_to_itself():
 @pytest.mark.parametrize(("k", "cost"), [(40, 0.3), (40, 1e-4), (150, 0.02)])
 def test_indices_balance_gain_and_cost(k, cost):
     line = solve_line(random_line(np.random.default_rng(k), k), cost)
-    points, tails = line.capped()
+    points, tails = line.breakpoints, line.tails
     assert (np.diff(points) > 0).all()
     assert (np.diff(tails, axis=1) <= 1e-15).all()
     reached = np.where(line.chain.rewards[:, None] >= points, 1.0, tails)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import weitzman
-from weitzman._kernels import kernel_cache
+from weitzman._kernels import jit
 
 HERE = Path(__file__)
 CODE = """
@@ -73,7 +73,7 @@ def here() -> str:
 @pytest.fixture
 def warm(here: str, tmp_path: Path) -> Path:
     """A folder of its own with everything that is compiled so far."""
-    kept = kernel_cache.kept_in()
+    kept = jit.kept_in()
     if kept is None:
         pytest.skip("compiled code cannot be kept here")
     shutil.copytree(kept, tmp_path / "cache" / kept.name)

@@ -20,13 +20,13 @@ import numpy as np
 import weitzman
 from weitzman import Chain, Forest, solve
 from weitzman._kernels import jit, structure
-from weitzman._kernels.kernel_cache import KernelCache
+from weitzman._kernels.jit import KernelCache
 from weitzman.learn.resembling_runs import Trees
 from weitzman.policy import simulation
 from weitzman.strategies import best_partially_adaptive, random_order
 
 KERNELS = Path(jit.__file__).parent
-COMPILED_ONLY = {"lanes.py", "jit.py", "kernel_cache.py"}
+COMPILED_ONLY = {"lanes.py", "jit.py"}
 
 
 def forest(seed: int, n: int, states: int, *, count: int = 1) -> Forest:

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -285,6 +286,24 @@ def test_scores_far_outside_the_log_are_named_at_once():
     model = learn.fit(LETTER.select(range(12)), price=1000.0)
     with pytest.warns(UserWarning, match=r"75, but those of the log .* same unit"):
         tune.optimize(lambda config: iter([(75.0, 20.0, 0)]), [1], model)
+
+
+@pytest.mark.parametrize(("logged", "searched"), [(1.0, 100.0), (100.0, 1.0)])
+@pytest.mark.parametrize("first", [math.nan, 0.3])
+def test_fractions_beside_percent_are_named(logged, searched, first):
+    """Scores that would fit the log if they were percent, or fractions; after a diverged run."""
+    curves = LETTER.select(range(12))
+    model = learn.fit(replace(curves, score=logged * curves.score), price=1000.0)
+
+    def start(config):
+        yield searched * (first if config == 0 else 0.3), 1.0, 0
+
+    with pytest.warns(UserWarning, match="those of the log .* same unit"):
+        tune.optimize(start, [0, 1], model, refit=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        race = tune.Race(model)
+        race.observe(race.started(), 1, logged * 0.5, 1.0)
 
 
 def test_hopeless_searches_promise_only_what_is_true(tmp_path: Path):

@@ -198,6 +198,29 @@ def test_trials_that_cannot_be_brought_back_are_pruned_or_trained_again():
                 assert study.get_trials()[i].state == TrialState.PRUNED
 
 
+def test_after_an_error_trials_that_cannot_be_brought_back_are_lost():
+    """An error leaves the trials WAITING, unlike a kill."""
+    study = optuna.create_study(direction="maximize")
+    begun = 0
+
+    def breaks(trial) -> Iterator[tuple[float, float]]:
+        nonlocal begun
+        begun += 1
+        for step, row in enumerate(forgetful(trial)):
+            if begun >= 3 and step:
+                raise KeyError("in training")
+            yield row
+
+    with pytest.raises(KeyError):
+        driver.optimize(study, breaks, MODEL, n_trials=5)
+    assert any(trial.state.name == "WAITING" for trial in study.trials)
+    with pytest.warns(UserWarning, match="takes no `past` to bring it back"):
+        found = driver.optimize(study, forgetful, MODEL, n_trials=5)
+    assert "lost" in [run.over for run in found.runs]
+    assert study.best_value == found.best_score
+    assert {trial.state.name for trial in study.trials} <= {"COMPLETE", "PRUNED", "FAIL"}
+
+
 def test_failures():
     def failing(trial):
         yield 4.0, 0.25

@@ -309,7 +309,7 @@ def test_reasons():
     race.observe(0, 3, 0.0, 0.25)
     index = f"{race.model.next_index([3], [0.0]):.6g}"
     assert race.reason == (
-        "Stop: no move is expected to improve on 7 by more than it costs. Going on with run 0 "
+        "Stop: no move is expected to improve on 7 by more than it costs. Continuing run 0 "
         f"would pay if the best were below {index}."
     )
 

@@ -11,33 +11,54 @@ Compiling takes seconds, so a kernel does small work as plain Python: the same s
 The size of the work alone decides (`SMALL`). Kernels that work on vectors (:mod:`.lanes`) are
 always compiled; small problems are solved without them. With ``NUMBA_DISABLE_JIT=1`` in the
 environment nothing is compiled, for a debugger or for coverage.
+
+Compiled code is kept on disk and used again while nothing that it was made from has changed. One
+file holds one compiled kernel, with a checksum, in a folder whose name stands for all sources of
+the kernels and for the compiler. A file that is missing, garbled or cannot be read is as good as
+none; where none can be written, every process compiles for itself and says so once.
+
+Files are looked for in every folder of `folders`, and written to the first that takes them. All
+folders of versions lie in one folder, ``weitzman-kernels``, which this module made and marked. Only
+files that this module wrote are ever deleted, one by one. A file in the cache is code: it is used
+only if it, and the folder that holds it, belong to this user (or the superuser) and nobody else can
+write to them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
+import re
+import stat
+import sys
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import llvmlite
+import numba
 import numpy as np
 from numba import config, njit, typeof
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import overload, typeof_impl
 
 from .._common.interruption import interruptible
-from .kernel_cache import KernelCache, kept_in
 
 PLAIN = bool(config.DISABLE_JIT)
 STRICT: frozenset[str] = frozenset()
 ANY_ORDER = frozenset({"reassoc", "contract"})
-VARIABLE = "WEITZMAN_COMPILE"
 
 # Work of at most so many numbers is done by plain Python, which takes a microsecond or so for each.
 SMALL = 4_000
-_limit = {"small": 0 if os.environ.get(VARIABLE) == "always" else SMALL}
+_limit = {"small": 0 if os.environ.get("WEITZMAN_COMPILE") == "always" else SMALL}
 
 _large: ContextVar[bool] = ContextVar("large", default=False)
 
@@ -206,3 +227,168 @@ def copy(source: np.ndarray, start: int, n: int, target: np.ndarray, at: int) ->
     """target[at:at + n] = source[start:start + n]"""
     for i in range(n):
         target[at + i] = source[start + i]
+
+
+# -- compiled code on disk -----------------------------------------------------------------------
+
+CACHE_VARIABLE = "WEITZMAN_CACHE_DIR"
+_HERE = Path(__file__).parent
+_OWN = "weitzman-kernels"  # the folder of all versions
+_MARK, _MARKED = "CACHE.txt", b"Compiled code of weitzman. This folder can be deleted.\n"
+_VERSION = re.compile(r"[a-z]+-?\d+-[0-9a-f]{16}")  # names of folders that _version gives
+_FILE = re.compile(r"\w+\.\w+-[0-9a-f]{16}\.bin")  # names of files that KernelCache gives
+_KEPT = 4  # folders of other versions beside this one
+_SUM = hashlib.sha256().digest_size
+
+_state: dict[str, Path | None] = {}  # "folder": where files are written; None after a failure
+
+
+def folders() -> Iterator[Path]:
+    """Where compiled code may lie, the best place first."""
+    for variable in (CACHE_VARIABLE, "NUMBA_CACHE_DIR"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable]) / _OWN / _version()
+            return
+    yield _HERE / "__pycache__" / _OWN / _version()
+    with suppress(RuntimeError):  # no home
+        yield _user_folder() / _OWN / _version()
+
+
+def kept_in() -> Path | None:
+    """The folder in which compiled code is kept."""
+    with_files = (folder for folder in folders() if any(folder.glob("*.bin")))
+    return _state.get("folder") or next(with_files, None)
+
+
+def _user_folder() -> Path:
+    """The folder of a user for what can be made again."""
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "weitzman" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "weitzman"
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "weitzman"
+
+
+@cache
+def _version() -> str:
+    """A name for the sources of all kernels and for what compiles them."""
+    known = hashlib.sha256()
+    for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
+        known.update(version.encode())
+    for path in sorted(_HERE.glob("*.py")):
+        known.update(path.name.encode() + path.read_bytes())
+    return f"{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
+
+
+class KernelCache(NullCache):
+    """The files of one kernel, one for each signature."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    @property
+    def cache_path(self) -> str | None:
+        """Where files are written."""
+        folder = _state.get("folder")
+        return None if folder is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for a signature, or None."""
+        target_context.refresh()
+        file = self._file(sig, target_context.codegen())
+        for folder in folders():
+            with suppress(Exception):  # whatever is wrong with a file: compile
+                data = (folder / file).read_bytes()
+                if not (_is_safe(folder) and _is_safe(folder / file)):
+                    continue
+                if _is_whole(data):
+                    return CompileResult._rebuild(target_context, *pickle.loads(data[_SUM:]))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, where that is possible."""
+        chosen = _state.get("folder")
+        if "folder" in _state and chosen is None:
+            return
+        content = dumps(data._reduce())
+        content = hashlib.sha256(content).digest() + content
+        file, reason = self._file(sig, data.codegen), "there is no folder for it"
+        for folder in folders() if chosen is None else [chosen]:
+            try:
+                _prepare(folder)
+                write(folder / file, content)
+            except OSError as error:
+                reason = f"{folder.parent}: {error.strerror or error}"
+            else:
+                if chosen is None:
+                    _state["folder"] = folder
+                    _clear_old(folder)
+                return
+        _state["folder"] = None
+        warnings.warn(
+            f"compiled code cannot be kept ({reason}), so every process compiles for itself. Name "
+            f"a folder that can be written to in {CACHE_VARIABLE}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _file(self, sig: Any, codegen: Any) -> str:
+        key = repr((str(sig), codegen.magic_tuple())).encode()
+        return f"{self._name}-{hashlib.sha256(key).hexdigest()[:16]}.bin"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a file is as this module wrote it: its checksum, then its content."""
+    return hashlib.sha256(data[_SUM:]).digest() == data[:_SUM]
+
+
+def _is_safe(path: Path) -> bool:
+    """Whether only this user and the superuser can change a file or folder."""
+    if sys.platform == "win32":  # folders of a user are closed to others by default
+        return True
+    found = path.stat()
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder of a version, closed to others, in the marked folder of all versions."""
+    own = folder.parent
+    own.parent.mkdir(parents=True, exist_ok=True)
+    for path in (own, folder):
+        path.mkdir(mode=0o755, exist_ok=True)
+        if not _is_safe(path):
+            raise PermissionError(0, f"others can write to {path}, so it could hold their code")
+    if not (own / _MARK).exists():
+        write(own / _MARK, _MARKED)
+
+
+def _clear_old(folder: Path) -> None:
+    """Remove what this module wrote for all but the newest other versions."""
+    own = folder.parent
+    with suppress(OSError):
+        if own.name != _OWN or (own / _MARK).read_bytes() != _MARKED:
+            return
+        others = [p for p in own.iterdir() if p != folder and _VERSION.fullmatch(p.name)]
+        others = [p for p in others if p.is_dir() and not p.is_symlink()]
+        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
+        for old in others[_KEPT:]:
+            for path in old.iterdir():
+                if _FILE.fullmatch(path.name) and path.is_file() and _is_whole(path.read_bytes()):
+                    path.unlink()
+            with suppress(OSError):  # anything else that lies there stays, and so does the folder
+                old.rmdir()

@@ -1,13 +1,11 @@
 """What a method is, and the methods that choose their options on the log.
 
-Each method learns from the log and then searches a bench. A rule advances runs on the bench and
-yields whenever the search might stop. When to stop and, for most methods, which options to use are
-chosen on the log: by playing searches among its runs and taking the choice with the highest mean
-payoff.
+A rule advances runs on the bench and yields whenever the search might stop. When to stop and, for
+most methods, which options to use are chosen on the log: by playing searches among its runs and
+taking the choice with the highest mean payoff.
 
-The second half are the rules: successive halving and its relatives. They take a
-:class:`~weitzman.backtest.bench.Bench` and settings. Resources are counted in rows of a curve, from
-1; ``most`` is the length of a full run. Runs are ranked by the last score seen, as in the papers.
+The second half are the rules: successive halving and its relatives. Resources are counted in rows
+of a curve, from 1; ``most`` is the length of a full run. Runs are ranked by the last score seen.
 """
 
 from __future__ import annotations
@@ -55,11 +53,10 @@ class Log:
     def of(cls, curves: Curves, runs: int, rng: np.random.Generator) -> Log:
         """The log of searches among this many runs.
 
-        A rehearsal searches each run of the log once, in random order. If the search has more runs
-        than the log, the rest repeats runs of the log at random; but after j runs the next one is
-        the best so far with probability 1 / (j + 1), as for any runs that are exchangeable. Then it
-        exceeds the best by an exponential excess, whose mean is the excess of the best runs of the
-        log, as in the models that :func:`weitzman.learn.fit` makes.
+        A rehearsal searches each run of the log once, in random order. Further runs repeat runs of
+        the log at random; but after j runs the next one is the best so far with probability
+        1 / (j + 1), as for any exchangeable runs. Then it exceeds the best by an exponential
+        excess, whose mean is that of the best runs of the log, as in models of a log.
         """
         # on the bench a run ends with its rows, whatever became of it elsewhere
         curves = replace(curves, ended=np.ones(len(curves), bool))

@@ -85,10 +85,10 @@ class StaticBound:
     """All children are of one kind: the endless tree of that kind with the least cost."""
 
     def __init__(
-        self, least_cost: ArrayLike, branching: int, outside: float, minimize: bool
+        self, least_cost: FloatArray, branching: int, outside: float, minimize: bool
     ) -> None:
-        self._least = np.asarray(least_cost, np.float64)
-        self._branching, self._outside, self._minimize = branching, outside, minimize
+        self._least, self._branching = least_cost, branching
+        self._outside, self._minimize = outside, minimize
         self._kind: tuple[int, int] | None = None
         self._box: StandIn | None = None
 
@@ -175,14 +175,13 @@ def endless_tree(
     span = max(float(finite.max(initial=floor)) - floor, 0.0)
     if span == 0.0:
         return StandIn(np.ones((len(law), 1)), np.array([[floor]]), np.zeros((1, 1)))
-    depth, before, box = 1, np.inf, _cut_off(law, rewards, cost, branching, floor, 1)
-    while depth < _DEEPEST:
-        now = float((box.law @ box.rewards[0]).sum())
-        if before - now <= _SETTLED * span:
-            break
-        depth, before = 2 * depth, now
+    depth, before = 1, np.inf
+    while True:
         box = _cut_off(law, rewards, cost, branching, floor, depth)
-    return box
+        now = float((box.law @ box.rewards[0]).sum())
+        if before - now <= _SETTLED * span or depth >= _DEEPEST:
+            return box
+        depth, before = 2 * depth, now
 
 
 def _cut_off(

@@ -71,28 +71,18 @@ class LazySearch:
     """
 
     def __init__(
-        self,
-        lazy: LazyForest,
-        *,
-        gap: float = 0.0,
-        budget: int = 10_000,
-        journal: Path | None = None,
-        rewards: Rule = "refuse",
-    ) -> None:
+        self, lazy: LazyForest, *, gap: float = 0.0, budget: int = 10_000,
+        journal: Path | None = None, rewards: Rule = "refuse",
+    ) -> None:  # fmt: skip
         self._set(lazy, gap, budget)
         policy = self._decide([], lazy.outside)
         self._search = Search._of(Record.start(policy, rewards, journal, lazy=True))
 
     @classmethod
     def resume(
-        cls,
-        lazy: LazyForest,
-        path: Path,
-        *,
-        gap: float = 0.0,
-        budget: int = 10_000,
+        cls, lazy: LazyForest, path: Path, *, gap: float = 0.0, budget: int = 10_000,
         take_over: bool = False,
-    ) -> LazySearch:
+    ) -> LazySearch:  # fmt: skip
         """Continue a search from its journal, as the only process that does.
 
         The lazy forest must be made in the same way as before; the boxes in the journal are
@@ -128,13 +118,9 @@ class LazySearch:
         return self._search.ask()
 
     def tell(
-        self,
-        box: str,
-        state: State | None = None,
-        *,
-        reward: float | None = None,
+        self, box: str, state: State | None = None, *, reward: float | None = None,
         cost: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Say what a box showed, as in :meth:`Search.tell <weitzman.Search.tell>`.
 
         With a journal, it is on disk when this returns.
@@ -255,21 +241,20 @@ class LazySearch:
         left = Walk.along(Policy.of(forest, at, index), history).closed()
         # in the order of ties, so that what is decided is what the search will hand out
         ranked = [Closed(seen.node[v], state, left[v, state]) for v, state in sorted(left)]
-        situation = Situation(ranked, best)
-        if not situation.closed:
+        if not ranked:
             sign = forest.sign
             held = sign * best
             self._found = _Found(Decision(None, 0.0, True, held), held, held, 0)
             return Policy.of(forest, at, index)
         outcome = self._lazy.refined(
-            self._lazy.in_play(situation),
+            self._lazy.in_play(Situation(ranked, best)),
             lambda now, _: now.proven or now.regret <= self._gap,
             self._budget,
         )
         expanded, low, high = outcome.history[-1]
         self._found = _Found(outcome.decision, low, high, expanded)
         place, bracket = {v: i for i, v in enumerate(seen.node)}, outcome.bracket
-        for closed, low in zip(situation.closed, bracket.low_index.tolist(), strict=True):
+        for closed, low in zip(ranked, bracket.low_index.tolist(), strict=True):
             index[at[place[closed.node]] + closed.state] = bracket.sign * low
         return Policy.of(forest, at, index)
 

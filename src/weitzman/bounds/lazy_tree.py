@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,27 +106,15 @@ class _Row(NamedTuple):
 
 
 class LazyTree:
-    """The nodes known so far; those of one parent lie side by side.
-
-    Attributes
-    ----------
-    nodes : list of Node
-    law, reward, count : arrays of int
-        Of each node; law and reward are places in ``laws`` and ``rewards``.
-    cost : array of float
-        Of each node; nan where ``costs`` has a matrix for it.
-    parent, first, children : arrays of int
-        The parent of each node, its first child, and how many there are; UNKNOWN if not asked for.
-    roots : int
-        How many roots there are; they come first.
-    """
+    """The nodes known so far, ``roots`` of them roots; those of one parent lie side by side."""
 
     def __init__(self, roots: Iterable[Node], expand: Expand, minimize: bool) -> None:
         self._expand, self.minimize = expand, minimize
         self.nodes: list[Node] = []
-        self.parent, self.law, self.reward = array("q"), array("q"), array("q")
-        self.count, self.first, self.children = array("q"), array("q"), array("q")
-        self.cost = array("d")
+        self.law, self.reward = array("q"), array("q")  # places in `laws` and `rewards`
+        self.parent, self.count = array("q"), array("q")
+        self.first, self.children = array("q"), array("q")  # the first child, and how many
+        self.cost = array("d")  # nan where `costs` has a matrix
         self.costs: dict[int, FloatArray] = {}
         self.laws, self.rewards = GrowingPool(), GrowingPool()
         self.state_names: list[tuple[str, ...] | None] = []
@@ -186,23 +174,20 @@ class LazyTree:
         root, name = parent == ROOT, node.name
         if not name:
             name = str(place) if root else f"{self.nodes[parent].name}.{place}"
-            node = Node(
-                law=node.law, rewards=node.rewards, cost=node.cost, name=name, data=node.data,
-                count=node.count, states=node.states,
-            )  # fmt: skip
+            node = replace(node, name=name)
         count = node.count
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
             raise InvalidForest(
                 f"a count must be a whole number, but that of {name!r} is {count!r}."
             )
         law, reward = self._law(node, root), self._reward(node)
-        cost: object = node.cost
-        if isinstance(cost, float):  # the usual case, quickly: there may be very many
-            return _Row(node, law, reward, float(cost), None, int(count))
-        costs = matrix_of("opening", cost, root, name, "cost")
-        if costs.size == 1:
-            return _Row(node, law, reward, float(costs[0, 0]), None, int(count))
-        return _Row(node, law, reward, np.nan, costs, int(count))
+        cost: Any = node.cost
+        if not isinstance(cost, float):  # the usual case is quick: there may be very many
+            cost = matrix_of("opening", cost, root, name, "cost")
+            if cost.size > 1:
+                return _Row(node, law, reward, np.nan, cost, int(count))
+            cost = cost[0, 0]
+        return _Row(node, law, reward, float(cost), None, int(count))
 
     def _check_names(self, names: list[str]) -> None:
         if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):

@@ -27,8 +27,7 @@ from .._common.law import Law
 from .._common.text import as_html
 from .._kernels.markov import sweep
 from ..errors import InvalidArgument, InvalidForest
-from .chain import Chain
-from .checks import as_costs, as_first, as_states
+from .chain import Chain, as_costs, as_first, as_states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +99,10 @@ class EndlessLine:
     index : (k,) array
         Index of the next box after each state: open it while the best so far is lower. Minus
         infinity where no reward can follow.
-    breakpoints, tails : arrays
-        See :meth:`capped`.
+    breakpoints : (m,) array, ascending
+        All finite rewards and indices.
+    tails : (k, m) array
+        The capped values kappa of all states: ``tails[s, j]`` = P(kappa_s >= breakpoints[j]).
     """
 
     chain: Chain
@@ -112,18 +113,6 @@ class EndlessLine:
 
     def __repr__(self) -> str:
         return f"EndlessLine({len(self.chain)} states, indices up to {self.index.max():.6g})"
-
-    def capped(self) -> tuple[FloatArray, FloatArray]:
-        """The laws of the capped values of all states.
-
-        Returns
-        -------
-        breakpoints : (m,) array, ascending
-            All finite rewards and indices.
-        tails : (k, m) array
-            ``tails[s, j]`` = P(kappa_s >= breakpoints[j]).
-        """
-        return self.breakpoints, self.tails
 
     def phi(self, y: ArrayLike, x: int | None = None) -> Any:
         """The value phi(y, x) of going on optimally with y in hand after state x.
@@ -212,9 +201,8 @@ def solve_line(chain: Chain, cost: ArrayLike) -> EndlessLine:
 
     Notes
     -----
-    Time O(k^3), memory O(k^2). The only subtraction sets a cost against a gain, so the indices are
-    off by a few roundings of the largest reward, even if the chain hardly moves or the cost is
-    tiny.
+    Time O(k^3), memory O(k^2). The indices are off by a few roundings of the largest reward, even
+    if the chain hardly moves or the cost is tiny.
 
     Examples
     --------
@@ -281,10 +269,8 @@ def fixed_point(
 
     starts at y, so step n gives the value of a line of n boxes. An error survives a step only with
     the probability of missing the top reward, so the contraction factor is
-    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. The factor must be
-    below one: from every state, the top must be possible in one step. If the last step changed the
-    entries of these states by at most d, the entries before it were off by at most d / (1 - q), and
-    one step later every entry is off by at most that times its own probability of missing the top.
+    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. It must be below one:
+    from every state, the top must be possible in one step.
 
     Parameters
     ----------
@@ -324,6 +310,8 @@ def fixed_point(
     y = np.unique(given[given > -np.inf])
     rank = np.maximum(np.arange(len(y))[:, None], np.searchsorted(y, rewards))
     table, steps, error, span = np.repeat(y[:, None], len(chain), axis=1), 0, np.inf, np.ptp(y)
+    # if the last step changed states below the top by at most d, entries before it were off by at
+    # most d / (1 - q), and one step later by that times their probability of missing the top
     while error > tolerance * span and steps < limit:
         better = np.maximum(table, np.take_along_axis(table, rank, axis=0) @ law.T - costs)
         change = float((better - table)[:, lower].max(initial=0.0))
@@ -334,10 +322,9 @@ def fixed_point(
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
     """Whether the paper's condition holds: then it is best to go on until the top reward.
 
-    The condition: from each state below the top, the step from the second highest to the highest
-    reward, times its probability, exceeds the cost of one more box. This is sufficient, not
-    necessary. Necessary and sufficient: the index of each such state exceeds the second highest
-    reward.
+    From each state below the top, the step from the second highest to the highest reward, times its
+    probability, must exceed the cost of one more box. Sufficient; necessary and sufficient is that
+    the index of each such state exceeds the second highest reward.
 
     Examples
     --------

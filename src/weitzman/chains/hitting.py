@@ -7,13 +7,9 @@ With d(t) the distance of the law of box t to the stationary distribution, at mo
                                 \frac{\log (1/\delta)}{\log(1 - \pi/2)}\Bigr\}
 
 boxes for a probability :math:`\delta` of missing the target. The second term is negative as
-printed: :math:`\log \delta` is meant. Even so the proof multiplies the probabilities of missing at
-single boxes as if they were independent, and the number can be far too small.
-
-Bounds that hold: choose m with :math:`d(m) \le \pi/2`. Whatever was seen before, the last
-box of the next m hits with probability at least :math:`\pi - d(m) \ge \pi/2`, so b blocks of m
-boxes all miss with probability at most :math:`(1 - \pi/2)^b`. And the probability of missing t
-times is exactly :math:`(Q^t 1)_s`, with Q the law without the columns of the target.
+printed, and the proof takes the boxes for independent. Blocks as long as the mixing time for
+:math:`\pi/2` give a bound that holds, and powers of the law without the columns of the target the
+exact number. The explanation has the proofs.
 """
 
 from __future__ import annotations
@@ -29,8 +25,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted, such
 from .._common.text import as_html
 from ..errors import InvalidArgument, TooLarge
-from .chain import Chain
-from .checks import as_first, as_share, as_states
+from .chain import Chain, as_first, as_share, as_states
 
 _LEAST = 1e-300  # least probability of a miss to ask for
 _LEAST_MASS = 2e-12  # of the target: half of it must not be lost in rounding
@@ -73,22 +68,18 @@ class MissBounds:
         """Whether a bound keeps its promise on this chain."""
         return self.misses[bound] <= self.delta
 
-    def table(self) -> str:
-        """The bounds side by side, as a table in Markdown."""
+    def __str__(self) -> str:
         lines = ["| bound | boxes | probability of a miss | holds |", "|---|---:|---:|---|"]
         for name, t in self.boxes.items():
             word = "yes" if self.holds(name) else "no"
             lines.append(f"| {name} | {t} | {self.misses[name]:.4g} | {word} |")
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.table()
-
     _repr_html_ = as_html
 
 
 def miss_bounds(chain: Chain, delta: float, target: ArrayLike | None = None) -> MissBounds:
-    """The paper's number of boxes, the corrected ones and the exact one, side by side.
+    """The paper's number of boxes, the corrected ones and the exact one; `print` shows a table.
 
     Parameters
     ----------
@@ -210,7 +201,12 @@ def exact_depth(
     def missed(left: FloatArray) -> float:
         return float(left.max() if start is None else (rows @ left)[0])
 
-    _must_meet(chain, aim, rows if start is not None else None)
+    never = np.isinf(chain.first_passage(aim)) & (True if start is None else rows[0] > 0)
+    if never.any():
+        raise InvalidArgument(
+            f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
+            f"chain can avoid it forever ({such(never.sum(), 'state')})."
+        )
     late = 0 if start is None else 1
     left = np.ones(len(chain))
     if missed(left) <= delta:
@@ -233,16 +229,6 @@ def exact_depth(
         if missed(later) > delta:
             left, t = later, t + 2**j
     return t + 1 + late
-
-
-def _must_meet(chain: Chain, aim: IntArray, rows: FloatArray | None) -> None:
-    hours = chain.first_passage(aim)
-    never = np.isinf(hours) if rows is None else np.isinf(hours) & (rows[0] > 0)
-    if never.any():
-        raise InvalidArgument(
-            f"the target must be met in the end, but after state {np.flatnonzero(never)[0]} the "
-            f"chain can avoid it forever ({such(never.sum(), 'state')})."
-        )
 
 
 def _too_far(delta: float, most: int, advice: str) -> TooLarge:

@@ -200,7 +200,7 @@ class _Retrace:
         self.copies = box_count(plan.forest)
         eps = _EPS * max(plan.span, 1.0) / self.copies
         # masses may be negative
-        step = Pass.start(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
+        step = Pass(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
         self.step = step
         ops, powers = plan.ops, plan.powers
         join = ops[:, structure.KIND] == structure.JOIN

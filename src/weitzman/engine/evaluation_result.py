@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import about, counted, number
-from .._common.optional import need
-from .._common.text import as_html, cell, columns
+from .._common.text import ResultTable, as_html, cell, columns
 from ..forest.model import Forest
 from .weights import mean_costs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class ByBox(np.ndarray[Any, np.dtype[np.float64]]):
@@ -103,7 +99,7 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+class Evaluation(ResultTable):
     """What following a policy leads to, in expectation.
 
     Attributes
@@ -172,11 +168,6 @@ class Evaluation:
         o = self.worth.opened_after
         return np.asarray(np.add.reduceat(o.data * mean_costs(self.forest)[0], o.start[:-1]))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per box: box, opened, chosen, spend."""
-        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
-        return frame
-
     def table(self, limit: int = 40) -> str:
         """The same as text, the boxes most often opened first; ``limit`` 0: all of them."""
         by = np.argsort(-self.opened, kind="stable")[: limit or None]
@@ -206,9 +197,6 @@ class Evaluation:
         made = f"reward {say(self.reward)} {sign} spend {say(self.spend)}"
         line = f"value {say(self.value)} = {made}"
         return f"{line}, discounted   time {number(self.time)}" if f.factors is not None else line
-
-    def __str__(self) -> str:
-        return self.table()
 
     def __repr__(self) -> str:
         return (

@@ -51,33 +51,32 @@ class PlanPass:
     tail: tuple[FloatArray, FloatArray]  # breakpoints and tails of the best capped value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownValues:
+class KnownValues(NamedTuple):
     """Values of endless lines, one for each class of lines; they are not built from others."""
 
     data: FloatArray  # falling breakpoints of a value, then its tails; one value after the other
     at: IntArray  # by operation, where its value starts; empty if there is none at all
     size: IntArray  # by operation, its number of breakpoints
     place: IntArray  # where among all indices those of the lines belong
-    index: FloatArray
+    sigma: FloatArray
 
-    @classmethod
-    def of(
-        cls, member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
-    ) -> KnownValues:
-        """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
-        which = np.flatnonzero(member >= 0)
-        data, place, index = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0)]
-        at, size = np.zeros((2, ops if len(which) else 0), np.int64)
-        used = 0
-        for c in which.tolist():
-            sigma, points, tails = line(int(member[c]))
-            at[op_of[c]], size[op_of[c]] = used, len(points)
-            data += [points[::-1], np.ascontiguousarray(tails[::-1]).reshape(-1)]
-            used += len(points) * (1 + len(sigma))
-            place.append(np.arange(sigma_at[c], sigma_at[c + 1]))
-            index.append(sigma)
-        return cls(np.concatenate(data), at, size, np.concatenate(place), np.concatenate(index))
+
+def _known_values(
+    member: IntArray, op_of: IntArray, sigma_at: IntArray, ops: int, line: Line
+) -> KnownValues:
+    """The values of ``line`` for the classes whose boxes are ``member``, -1 for all others."""
+    which = np.flatnonzero(member >= 0)
+    data, index = [np.empty(0)], [np.empty(0)]
+    at, size = np.zeros((2, ops if len(which) else 0), np.int64)
+    used = 0
+    for c in which.tolist():
+        sigma, points, tails = line(int(member[c]))
+        at[op_of[c]], size[op_of[c]] = used, len(points)
+        used += len(points) * (1 + len(sigma))
+        data += [points[::-1], tails[::-1].reshape(-1)]
+        index.append(sigma)
+    place = runs(sigma_at[which], np.diff(sigma_at)[which])
+    return KnownValues(np.concatenate(data), at, size, place, np.concatenate(index))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +162,7 @@ class Plan:
             structure.Tops(top, top_copies, cuts), ops, powers,
         )  # fmt: skip
         sigma_at = np.concatenate([[0], np.cumsum(states)])
-        known = KnownValues.of(
+        known = _known_values(
             np.where(f.endless[member], member, -1), op_of, sigma_at, len(ops), line
         )
         owner, refs = structure.assign_users(ops, part_op, last)
@@ -194,7 +193,7 @@ class Plan:
         self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
     ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
-        step = Pass.start(self, eps, self.outside if clip else -np.inf, progress=progress)
+        step = Pass(self, eps, self.outside if clip else -np.inf, progress=progress)
         common = step.common()
         blocks = step.parts(
             lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
@@ -216,9 +215,10 @@ class Plan:
         over = grid > self.outside
         if not over.any():
             return self.outside, 0.0, (grid, tail)
-        # what is had for certain: beginning at far lower points would cost digits
-        certain = grid[max(int((tail == 1.0).sum()) - 1, 0)]
-        start = max(self.outside, certain) if np.isfinite(self.outside) else certain
+        # what is had for certain, if anything is: beginning at far lower points would cost digits
+        start = self.outside if np.isfinite(self.outside) else float(grid[0])
+        if (sure := int((tail == 1.0).sum())) > 0:
+            start = max(start, float(grid[sure - 1]))
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))
         if np.isfinite(self.outside):  # opening nothing earns this much for sure
@@ -226,43 +226,30 @@ class Plan:
         return value, float(err), (grid, tail)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """The working arrays of one pass over a plan: where the value of each operation lies."""
+    """The working arrays of one pass over a plan.
 
-    plan: Plan
-    eps: float
-    low: float
-    given: bool  # the indices are given rather than looked for
-    clear: FloatArray  # then: probability that no child reaches the reward of each state
-    sigma: FloatArray
-    sigma_of: IntArray
-    loc: IntArray
-    refs: IntArray
-    width: IntArray
-    progress: Progress | None
-    done: list[int]
-    turn: Lock  # threads tell their progress one at a time
-    stop: IntArray  # a flag: the pass is given up
+    ``loc`` says where the value of each operation lies. Given indices ``sigma`` are not looked for;
+    ``clear`` then becomes the probability that no child reaches the reward of each state.
+    """
 
-    @classmethod
-    def start(
-        cls, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
+    def __init__(
+        self, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
         progress: Progress | None = None,
-    ) -> Pass:  # fmt: skip
-        n = len(plan.ops)
-        sigma_of = np.full(n, -1, np.int64)
-        sigma_of[plan.op_of] = plan.sigma_at[:-1]
-        clear = np.empty(0 if sigma is None else plan.reward_at[-1])
-        given = sigma is not None
+    ) -> None:  # fmt: skip
+        self.plan, self.eps, self.low, self.given = plan, eps, low, sigma is not None
+        self.progress, self.done = progress, 0
+        self.turn = Lock()  # threads tell their progress one at a time
+        self.stop = interruption.flag()  # the pass is given up
+        n, known = len(plan.ops), plan.known
         if sigma is None:
             sigma = np.empty(plan.sigma_at[-1])
-            sigma[plan.known.place] = np.where(plan.known.index < low, -np.inf, plan.known.index)
-        return cls(
-            plan=plan, eps=eps, low=low, given=given, clear=clear, sigma=sigma, sigma_of=sigma_of,
-            loc=np.zeros(n, np.int64), refs=plan.refs.copy(), width=np.zeros(n, np.int64),
-            progress=progress, done=[0], turn=Lock(), stop=interruption.flag(),
-        )  # fmt: skip
+            sigma[known.place] = np.where(known.sigma < low, -np.inf, known.sigma)
+        self.sigma, self.clear = sigma, np.empty(plan.reward_at[-1] if self.given else 0)
+        self.sigma_of = np.full(n, -1, np.int64)
+        self.sigma_of[plan.op_of] = plan.sigma_at[:-1]
+        self.loc, self.width = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.refs = plan.refs.copy()
 
     def work(self, order: IntArray, shared: FloatArray) -> FloatArray:
         """Carry out operations in a heap of their own and return it."""
@@ -288,8 +275,8 @@ class Pass:
             interruption.check(self.stop)
             if self.progress is not None:
                 with self.turn:
-                    self.done[0] += len(order[i : i + _CHUNK])
-                    self.progress(self.done[0], len(p.ops))
+                    self.done += len(order[i : i + _CHUNK])
+                    self.progress(self.done, len(p.ops))
         return heap
 
     def common(self) -> FloatArray:
@@ -388,7 +375,7 @@ def run_spread(
     plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
 ) -> PlanPass:
     """One pass: shared operations here, the parts by the workers, the final join here."""
-    step = Pass.start(plan, eps, plan.outside if clip else -np.inf)
+    step = Pass(plan, eps, plan.outside if clip else -np.inf)
     common = step.common()
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
     orders = [step.order(p) for p in away]

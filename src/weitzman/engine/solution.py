@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,7 @@ from .._common.arrays import FloatArray, IntArray
 from .._common.interruption import interruptible
 from .._common.law import Law
 from .._common.numbers import counted, number, rough
-from .._common.optional import need
-from .._common.text import ROWS, cell, columns, columns_html
+from .._common.text import ROWS, ResultTable, cell, columns, columns_html
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from ..forest.model import Forest
 from ..forest.rules import MAX_OUTSIDE
@@ -26,10 +25,6 @@ from .weights import barred, takes_several
 from .weights import mean_cost as mean_cost
 from .weights import mean_costs as mean_costs
 from .weights import mean_durations as mean_durations
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _EPS = 1e-12  # breakpoints that move an expectation by less, in units of the range, are merged
 
@@ -107,7 +102,7 @@ class CappedLaw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class Solution(ResultTable):
     """The optimal value and the index of every box.
 
     The optimal policy: open the available box of highest index while that index exceeds the best
@@ -276,11 +271,6 @@ class Solution:
                 out["index"].append(float(index))
         return out
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The indices as a data frame with the columns box, parent, state, cost, index."""
-        frame: pd.DataFrame = need("pandas", "table").DataFrame(self.columns())
-        return frame
-
     def table(self, limit: int = 40) -> str:
         """The indices as text, at most ``limit`` lines."""
         head = f"value {number(self.value)}   gap {rough(self.gap)}   {self.status.value}"
@@ -301,9 +291,6 @@ class Solution:
 
     def _rows(self) -> int:
         return int(np.diff(self._start)[self._class_of].sum())
-
-    def __str__(self) -> str:
-        return self.table()
 
     def __repr__(self) -> str:
         return f"Solution(value={self.value:.10g}, gap={self.gap:.2g}, {self.status.name})"

@@ -42,16 +42,9 @@ Answer = TypeVar("Answer", covariant=True)
 class Unwritten(Protocol[Answer]):
     """A forest that is not written down and finds its own answer: a LazyForest."""
 
-    def solve(
-        self,
-        *,
-        gap: float = ...,
-        budget: int = ...,
-        tolerance: float = ...,
-        threads: int | None = ...,
-        progress: Progress | None = ...,
-    ) -> Answer:
-        """Bounds on the value, by expanding what matters."""
+    @property
+    def solve(self) -> Callable[..., Answer]:
+        """Bounds on the value, by expanding what matters: see :meth:`LazyForest.solve`."""
 
 
 _FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for

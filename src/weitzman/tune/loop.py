@@ -126,6 +126,7 @@ class Loop:
         self._before, self._began = 0, 0.0  # runs that an earlier call has started; when this began
         self._gain, self._gained, self._took = math.nan, -math.inf, 0.0  # when, how long it took
         self._lost = False
+        self._brings_back = takes_past(start) or settings.on_missing_checkpoint == "replay"
 
     def run(self) -> Result:
         """Go on from what the store says until it is best to stop."""
@@ -229,10 +230,11 @@ class Loop:
                     continue
                 if run is not None:  # None: another process has started this candidate
                     return run, move.until, True
-            elif not self._can_go_on(move.run):
+            elif self.store.take(move.run, move.until):  # also to say that it is lost
+                in_memory = move.run in self._live or not self.race.runs[move.run].steps
+                if in_memory or self._brings_back:
+                    return move.run, move.until, False
                 self._lose(move.run)
-            elif self.store.take(move.run, move.until):
-                return move.run, move.until, False
         return None
 
     def _free_memory(self) -> None:
@@ -260,10 +262,6 @@ class Loop:
                 f"whether training works.{kept if self.store.durable else ''}"
             )
 
-    def _can_go_on(self, run: int) -> bool:
-        known = run in self._live or not self.race.runs[run].steps
-        return known or takes_past(self.start) or self.settings.on_missing_checkpoint == "replay"
-
     def _lose(self, run: int) -> None:
         if not self._lost:  # one warning stands for all
             self._lost = True
@@ -272,7 +270,7 @@ class Loop:
                 f"`past` to bring it back, so it is given up, with others like it. Let `start` "
                 f'take `past`, or say on_missing_checkpoint="replay" to train such runs again.',
                 UserWarning,
-                stacklevel=5,
+                stacklevel=8,
             )
         self._over(run, "lost", "it was not in memory and `start` cannot bring it back")
 

@@ -172,21 +172,16 @@ class StudyStore:
             self._fate[run] = self._state[trial.user_attrs[FATE]]
             race.failed(run)
         elif run not in self._mine | self._parked:
-            until = self._advanced(trial)
-            if until is None:
+            held: list[int] = []  # until which steps living processes advance it
+            if trial.state == self._state.RUNNING:
+                held = [until for until in self._holders(trial).values() if until is not None]
+            if not held:
                 if it.until is not None:
                     race.release(run)
             else:
                 self._held.add(run)
-                if it.until is None and until > it.steps[-1]:
-                    race.take(run, until)
-
-    def _advanced(self, trial: FrozenTrial) -> int | None:
-        """Until which step a process that is alive advances a trial; None if nobody does."""
-        if trial.state != self._state.RUNNING:
-            return None
-        found = [until for until in self._holders(trial).values() if until is not None]
-        return max(found, default=None)
+                if it.until is None and max(held) > it.steps[-1]:
+                    race.take(run, max(held))
 
     def _holders(self, trial: FrozenTrial) -> dict[str, int | None]:
         """The living processes that have a trial, each with the step until which it advances it."""

@@ -1,17 +1,14 @@
 """Which run to advance, whether to start another, when to stop: the one rule behind every driver.
 
 A run is a line of boxes. Its model (see :class:`~weitzman.learn.RunModel`) says at which steps a
-decision falls, and gives the index of going on with a run that has shown certain scores, and the
-index of starting a new run. Where the settings of the runs that can be started are known, each of
-these *candidates* has an index of its own, so the race also chooses what to start. The rule is the
-rule of :class:`~weitzman.Policy`, kept by the same :class:`~weitzman.policy.frontier.Offers`: make
-the move with the highest index while it exceeds the worth of the best score so far; otherwise stop.
-Among equal indices, the run that was started first comes first, then the first candidate, then a
-new run, as on a forest of lines side by side. Among equal scores, the score of the first run
-counts, whichever was seen first.
+decision falls, and gives the indices of continuing a run and of starting a new one. Where the
+settings of the runs that can be started are known, each of these *candidates* has an index of its
+own. The rule is that of :class:`~weitzman.Policy`: make the move with the highest index while it
+exceeds the worth of the best score so far; otherwise stop. Among equal indices, the run that was
+started first comes first, then the first candidate, then a new run. Among equal scores, the score
+of the first run counts.
 
-A race does not train or wait. It is told what was seen, in any order, and says what to do next; the
-same reports in the same order lead to the same moves.
+A race does not train or wait. The same reports in the same order lead to the same moves.
 """
 
 from __future__ import annotations
@@ -141,16 +138,11 @@ class Race:
         What to expect of a run: see :func:`weitzman.learn.fit`.
     available : int, optional
         How many runs can be started. By default there is no limit.
-    outside : float, optional
-        The worth of what is available without any run, in units of cost. By default nothing, so at
-        least one run is started.
-    budget : float, optional
-        No move is begun once this much is spent, whatever it might be worth.
+    outside, budget, max_runs : optional
+        As in :func:`optimize`.
     candidates : sequence of mappings, optional
         The settings of the runs that can be started, which are then ``available``. See
         :meth:`offer` to add some later.
-    max_runs : int, optional
-        The most runs to start in all.
 
     Attributes
     ----------
@@ -405,7 +397,9 @@ class Race:
         seen = np.arange(ladder.best.shape[1]) < ladder.seen[:, None]
         there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
         low, high = float(there.min()), float(there.max())
-        if not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low):
+        far = not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low)
+        inside = [low <= x <= high for x in (score, 100 * score, score / 100)]
+        if far or (inside[1:] != [False, False] and not inside[0]):  # fractions beside percent
             warnings.warn(
                 f"the first score of this search is {score:.4g}, but those of the log go from "
                 f"{low:.4g} to {high:.4g}. Are both in the same unit?",
@@ -601,7 +595,7 @@ class Race:
         if isinstance(self.model, FirstRuns) and self.model.over and not top[1] > self.best:
             return f"{what}: {self.model.reason}."
         (kind, *which), index = top
-        move = f"going on with run {which[0]}" if kind == _RUN else "starting another run"
+        move = f"continuing run {which[0]}" if kind == _RUN else "starting another run"
         if index > self.best:
             return f"{what}: {move} is still worth its cost."
         best = self.best / self._point

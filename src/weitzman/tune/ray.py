@@ -248,7 +248,11 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
         if move is None:
             self._end(controller)
             return None
-        trial = self._best_fresh() if move.run is None else self._trials[move.run]
+        if move.run is None:  # of the trials that can be started, the first with the highest index
+            index = self.race.model.start_indices([_settings(trial) for trial in self._fresh])
+            trial = self._fresh[int(index.argmax())]
+        else:
+            trial = self._trials[move.run]
         if trial.status not in waiting:  # it is being saved
             return None
         self.race.next()
@@ -257,11 +261,6 @@ class IndexScheduler(_schedulers.TrialScheduler):  # type: ignore[misc]
             self._started(trial)
         self._staged = trial
         return trial
-
-    def _best_fresh(self) -> Trial:
-        """Of the trials that can be started, the first of highest index."""
-        index = self.race.model.start_indices([_settings(trial) for trial in self._fresh])
-        return self._fresh[int(index.argmax())]
 
     def _next(self) -> Move | None:
         """The next move, with a model that knows what was seen, if it is to learn."""

@@ -338,17 +338,14 @@ class RunStore:
     def _add(self, event: str, run: int, **more: Any) -> None:
         if self._journal is None:
             return
-        content = {"event": event, "run": run, **more}
-        if self._shared:
-            self.turn(lambda: self._add_mine(run, content))
-        else:
-            self._journal.add(content)
+        journal, content = self._journal, {"event": event, "run": run, **more}
 
-    def _add_mine(self, run: int, content: dict[str, Any]) -> None:
-        assert self._journal is not None
-        if self._holder[run] != self._journal.me:
-            raise TakenOver
-        self._journal.add(content)
+        def write() -> None:
+            if self._shared and self._holder[run] != journal.me:
+                raise TakenOver
+            journal.add(content)
+
+        self.turn(write)
 
 
 def _whole(x: Any, what: str) -> int:

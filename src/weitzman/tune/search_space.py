@@ -48,19 +48,12 @@ def draw(
 
 
 def _drawn(name: str, what: Any, random: np.random.Generator) -> Any:
+    if isinstance(what, list) and not what:
+        raise InvalidArgument(f"{name!r} must have something to choose from, but it is empty.")
     if isinstance(what, list):
-        if not what:
-            raise InvalidArgument(f"{name!r} must have something to choose from, but it is empty.")
         return what[int(random.integers(len(what)))]
-    if isinstance(what, tuple):
-        return _between(name, what, random)
-    if hasattr(what, "rvs"):
-        return np.asarray(what.rvs(random_state=random)).item()
-    return what
-
-
-def _between(name: str, what: Sequence[Any], random: np.random.Generator) -> float | int:
-    """A number in a range."""
+    if not isinstance(what, tuple):
+        return np.asarray(what.rvs(random_state=random)).item() if hasattr(what, "rvs") else what
     log = len(what) == 3 and what[2] == "log"
     ends = what[:2]
     good = len(what) == 2 + log and all(isinstance(x, Real) for x in ends) and ends[0] < ends[1]
