@@ -69,48 +69,58 @@ def answers(first, step, *, count=ANSWERS, refinements=REFINEMENTS):
     )
 
 
-model = weitzman.solve(answers(*counted(a_log(np.random.default_rng(0)))))
-new = model.index(0)
-print(f"index of a new answer {new:.1f}; after a new answer with score ...")
-for s, name in enumerate(model.forest.states(0)):
-    refine, here = model.index(1, name), WORTH * SCORES[s]
-    what = "stop" if here >= max(refine, new) else "refine" if refine > new else "draw anew"
-    print(f"  {name}: index of refining it {refine:5.1f}, so {what}")
+def main() -> None:
+    """Print what the page docs/how-to/best-of-n.md explains."""
+    model = weitzman.solve(answers(*counted(a_log(np.random.default_rng(0)))))
+    new = model.index(0)
+    print(f"index of a new answer {new:.1f}; after a new answer with score ...")
+    for s, name in enumerate(model.forest.states(0)):
+        refine, here = model.index(1, name), WORTH * SCORES[s]
+        what = "stop" if here >= max(refine, new) else "refine" if refine > new else "draw anew"
+        print(f"  {name}: index of refining it {refine:5.1f}, so {what}")
 
-truth = answers(*simulator())
-at, index = model.index_columns()
-learned = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
-best = weitzman.solve(truth)
-exact = weitzman.evaluate(best)
+    truth = answers(*simulator())
+    at, index = model.index_columns()
+    learned = weitzman.evaluate(weitzman.Policy.of(truth, at, index))
+    best = weitzman.solve(truth)
+    exact = weitzman.evaluate(best)
 
-first, step = simulator()
-mean_best = [SCORES @ np.diff(first.cumsum() ** n, prepend=0) for n in range(1, 200)]
-plain = max(range(1, 65), key=lambda n: WORTH * mean_best[n - 1] - DRAW * n)
-stopping = weitzman.evaluate(weitzman.solve(answers(first, step, refinements=0)))
-one = strategies.best_line(truth)
+    first, step = simulator()
+    mean_best = [SCORES @ np.diff(first.cumsum() ** n, prepend=0) for n in range(1, 200)]
+    plain = max(range(1, 65), key=lambda n: WORTH * mean_best[n - 1] - DRAW * n)
+    stopping = weitzman.evaluate(weitzman.solve(answers(first, step, refinements=0)))
+    one = strategies.best_line(truth)
 
-print("\nstrategy                               payoff   score   tokens")
-rows = [
-    ("optimal, laws known", exact.value, exact.reward, exact.spend),
-    ("the same, laws learned from the log", learned.value, learned.reward, learned.spend),
-    ("new answers only, stopping in time", stopping.value, stopping.reward, stopping.spend),
-    (
-        f"plain best-of-{plain}",
-        WORTH * mean_best[plain - 1] - DRAW * plain,
-        WORTH * mean_best[plain - 1],
-        DRAW * plain,
-    ),
-]
-for name, value, reward, spend in rows:
-    print(f"{name:36} {value:8.2f} {reward / WORTH:7.3f} {spend:8.1f}")
-print(f"{'refine one answer, stopping in time':36} {one.followed:8.2f}")
-print(f"{f'refine one answer {len(one.order) - 1} times':36} {one.value:8.2f}")
-same = next(n for n, x in enumerate(mean_best, 1) if x >= exact.reward / WORTH)
-print(f"\nplain best-of-{same}, {DRAW * same:g} thousand tokens, has the optimal policy's score")
+    print("\nstrategy                               payoff   score   tokens")
+    rows = [
+        ("optimal, laws known", exact.value, exact.reward, exact.spend),
+        ("the same, laws learned from the log", learned.value, learned.reward, learned.spend),
+        ("new answers only, stopping in time", stopping.value, stopping.reward, stopping.spend),
+        (
+            f"plain best-of-{plain}",
+            WORTH * mean_best[plain - 1] - DRAW * plain,
+            WORTH * mean_best[plain - 1],
+            DRAW * plain,
+        ),
+    ]
+    for name, value, reward, spend in rows:
+        print(f"{name:36} {value:8.2f} {reward / WORTH:7.3f} {spend:8.1f}")
+    print(f"{'refine one answer, stopping in time':36} {one.followed:8.2f}")
+    print(f"{f'refine one answer {len(one.order) - 1} times':36} {one.value:8.2f}")
+    same = next(n for n, x in enumerate(mean_best, 1) if x >= exact.reward / WORTH)
+    print(
+        f"\nplain best-of-{same}, {DRAW * same:g} thousand tokens, has the optimal policy's score"
+    )
 
-endless = chains.solve_line(chains.Chain(step, WORTH * SCORES), REFINE)
-longer = weitzman.solve(answers(first, step, refinements=200))
-assert np.allclose(longer.indices(1), endless.index, rtol=0, atol=1e-6)
-assert longer.value - best.value < 0.04  # thirty refinements are nearly as good as endlessly many
-assert learned.value > 0.99 * exact.value
-assert exact.value > max(stopping.value, one.followed, rows[3][1]) + 10
+    endless = chains.solve_line(chains.Chain(step, WORTH * SCORES), REFINE)
+    longer = weitzman.solve(answers(first, step, refinements=200))
+    assert np.allclose(longer.indices(1), endless.index, rtol=0, atol=1e-6)
+    assert (
+        longer.value - best.value < 0.04
+    )  # thirty refinements are nearly as good as endlessly many
+    assert learned.value > 0.99 * exact.value
+    assert exact.value > max(stopping.value, one.followed, rows[3][1]) + 10
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,7 @@ PORTFOLIO = {  # name: group, the stage it would enter next, how many there are
     "new": ("common", "preclinical", 4),
     "rare": ("orphan", "preclinical", 2),
 }
+MARKETS = {"lead": 1500, "backup": 2500, "new": 3500, "rare": 2000}  # made-up numbers
 VIEWS = ("as the decided ones", "as ended", "as passed")  # how to count programs still active
 
 
@@ -61,7 +62,7 @@ def forest_of(portfolio, rate, worth, interest=None):
                 parent=before,
                 cost=COST[stage],
                 count=1 if before else count,
-                outcomes={"passed": law, "ended": {good: 0, "ended": 1}} if before else law,
+                outcomes={"passed": law} if before else law,
                 duration=None if interest is None else YEARS[stage],
                 rewards={good: worth[name] if stage == "phase 3" else None, "ended": None},
             )
@@ -69,56 +70,63 @@ def forest_of(portfolio, rate, worth, interest=None):
     return builder.build()
 
 
-print("chance to pass (programs still active counted as ended ... as the rest ... as passed)")
-low, mid, high = (rates(view) for view in ("as ended", "as the decided ones", "as passed"))
-for key in mid:
-    print(f"  {key[0]:7} {key[1]:12} {low[key]:.2f} ... {mid[key]:.2f} ... {high[key]:.2f}")
+def main() -> None:
+    """Print what the page docs/how-to/drug-pipeline.md explains."""
+    print("chance to pass (programs still active counted as ended ... as the rest ... as passed)")
+    low, mid, high = (rates(view) for view in ("as ended", "as the decided ones", "as passed"))
+    for key in mid:
+        print(f"  {key[0]:7} {key[1]:12} {low[key]:.2f} ... {mid[key]:.2f} ... {high[key]:.2f}")
 
-forest = forest_of(PORTFOLIO, mid, WORTH)
-solution = weitzman.solve(forest)
-plan = weitzman.evaluate(solution)
-print(f"\nworth of the portfolio {solution.value:.1f}, expected spend {plan.spend:.1f}, ", end="")
-print(f"chance of an approval {1 - plan.outside:.3f}")
-print(f"advance first: {solution.first_box}\n")
-print("program     next stage     index   chance that one is advanced")
-for name, (_, stage, count) in PORTFOLIO.items():
-    box = f"{name}, {stage}"
-    chance = plan.opened[forest.box(box)] / count
-    print(f"{name:11} {stage:12} {solution.index(box):7.1f}   {chance:.2f}")
+    forest = forest_of(PORTFOLIO, mid, WORTH)
+    solution = weitzman.solve(forest)
+    plan = weitzman.evaluate(solution)
+    print(
+        f"\nworth of the portfolio {solution.value:.1f}, expected spend {plan.spend:.1f}, ", end=""
+    )
+    print(f"chance of an approval {1 - plan.outside:.3f}")
+    print(f"advance first: {solution.first_box}\n")
+    print("program     next stage     index   chance that one is advanced")
+    for name, (_, stage, count) in PORTFOLIO.items():
+        box = f"{name}, {stage}"
+        chance = plan.opened[forest.box(box)] / count
+        print(f"{name:11} {stage:12} {solution.index(box):7.1f}   {chance:.2f}")
 
-turn = weitzman.break_even(solution, "lead, phase 2")
-print(f"\nphase 2 of the lead pays up to a cost of {turn.opened_below:.0f}; ", end="")
-print(f"it would come first below {turn.first_below:.1f}")
+    turn = weitzman.break_even(solution, "lead, phase 2")
+    print(f"\nphase 2 of the lead pays up to a cost of {turn.opened_below:.0f}; ", end="")
+    print(f"it would come first below {turn.first_below:.1f}")
 
-print("\nworth of an approval   value and first step, programs still active counted ...")
-print(" " * 22 + "".join(f"{view:>30}" for view in VIEWS))
-for worth in (300, 450, 600, 873, 1395):
-    cells = []
-    for view in VIEWS:
-        found = weitzman.solve(forest_of(PORTFOLIO, rates(view), worth))
-        first = found.first_box or "nothing"
-        cells.append(f"{found.value:9.1f} {first:>20}")
-    print(f"{worth:22}{''.join(cells)}")
+    print("\nworth of an approval   value and first step, programs still active counted ...")
+    print(" " * 22 + "".join(f"{view:>30}" for view in VIEWS))
+    for worth in (300, 450, 600, 873, 1395):
+        cells = []
+        for view in VIEWS:
+            found = weitzman.solve(forest_of(PORTFOLIO, rates(view), worth))
+            first = found.first_box or "nothing"
+            cells.append(f"{found.value:9.1f} {first:>20}")
+        print(f"{worth:22}{''.join(cells)}")
 
-# With two outcomes per stage, the index is the worth less the expected cost per approval from here.
-per_approval = (40 + mid["common", "phase 2"] * 190) / (
-    mid["common", "phase 2"] * mid["common", "phase 3"]
-)
-assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9
+    # With two outcomes per stage, the index is the worth less the expected cost per approval.
+    per_approval = (40 + mid["common", "phase 2"] * 190) / (
+        mid["common", "phase 2"] * mid["common", "phase 3"]
+    )
+    assert abs(solution.index("lead, phase 2") - (WORTH - per_approval)) < 1e-9
 
-# Time: each stage takes years, and capital costs 11 % per year.
-MARKETS = {"lead": 1500, "backup": 2500, "new": 3500, "rare": 2000}
-print("\nwith time: rNPV of each program alone, index, what ranking by rNPV earns, the optimum")
-for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
-    timed = forest_of(PORTFOLIO, mid, worth, interest=0.11)
-    present, by_rnpv = weitzman.solve(timed), by_expected_value(timed)
-    for name, (_, stage, _) in PORTFOLIO.items():
-        box = timed.box(f"{name}, {stage}")
-        rnpv = by_rnpv.index[by_rnpv.index_at[box]]
-        print(f"  {title:14} {name:7} {rnpv:6.0f} {present.index(box):6.0f}")
-        alone = weitzman.solve(timed.subtree(box)).value
-        assert abs(alone - rnpv) < 1e-9  # one program alone is worth its rNPV
-    earned, plan = weitzman.evaluate(by_rnpv).value, weitzman.evaluate(present)
-    print(f"  {title:14} ranking by rNPV {earned:.1f}, by index {present.value:.1f}, ", end="")
-    print(f"first {present.first_box}, {plan.time:.1f} years on average")
-    assert earned <= present.value + 1e-9
+    # Time: each stage takes years, and capital costs 11 % per year.
+    print("\nwith time: rNPV of each program alone, index, what ranking by rNPV earns, the optimum")
+    for title, worth in (("one worth", CAPITALIZED), ("other markets", MARKETS)):
+        timed = forest_of(PORTFOLIO, mid, worth, interest=0.11)
+        present, by_rnpv = weitzman.solve(timed), by_expected_value(timed)
+        for name, (_, stage, _) in PORTFOLIO.items():
+            box = timed.box(f"{name}, {stage}")
+            rnpv = by_rnpv.index[by_rnpv.index_at[box]]
+            print(f"  {title:14} {name:7} {rnpv:6.0f} {present.index(box):6.0f}")
+            alone = weitzman.solve(timed.subtree(box)).value
+            assert abs(alone - rnpv) < 1e-9  # one program alone is worth its rNPV
+        earned, plan = weitzman.evaluate(by_rnpv).value, weitzman.evaluate(present)
+        print(f"  {title:14} ranking by rNPV {earned:.1f}, by index {present.value:.1f}, ", end="")
+        print(f"first {present.first_box}, {plan.time:.1f} years on average")
+        assert earned <= present.value + 1e-9
+
+
+if __name__ == "__main__":
+    main()

@@ -115,6 +115,7 @@ def names_of(files: list[Path]) -> list[str]:
 @pytest.mark.parametrize("name", names_of(FILES))
 def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples")
     names: dict[str, Any] = {"__name__": "__docs__"}
     for block in blocks((ROOT / name).read_text("utf-8")):
         where = f"{name}:{block.line}"

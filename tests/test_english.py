@@ -20,7 +20,7 @@ SOURCES = sorted(
 )
 EVERYWHERE = (
     r"(is|are) refused", r"to the last bit", r"same bits", r"gone on\b", r"given back",
-    r"taken back", r"goes on\b", r"went on\b",
+    r"taken back", r"goes on\b", r"went on\b", r"of highest index",
 )  # fmt: skip
 ON_PAGES = (
     *EVERYWHERE, r"\bgo on\b", r"going on\b", r"refused", r"know beforehand", r"three doors",

@@ -1,7 +1,7 @@
 """An index policy as columns: what to open next is a lookup.
 
 The rule, for the optimal policy and for any other that ranks boxes by a number: open the available
-box of highest index while that index exceeds the best reward so far; otherwise stop. Ties: among
+box with the highest index while that exceeds the best reward so far; otherwise stop. Ties: among
 equal indices, the box of lowest number comes first; among its copies, the one whose parent showed
 the state of lowest number, then the first copy. If an index equals the best reward, stop.
 """

@@ -105,9 +105,9 @@ class CappedLaw:
 class Solution(ResultTable):
     """The optimal value and the index of every box.
 
-    The optimal policy: open the available box of highest index while that index exceeds the best
-    reward so far (the outside option at first); otherwise stop and take it. When minimizing, read
-    lowest for highest and below for exceeds.
+    The optimal policy: open the available box with the highest index while that index exceeds the
+    best reward so far (the outside option at first); otherwise stop and take it. When minimizing,
+    read lowest for highest and below for exceeds.
 
     Attributes
     ----------

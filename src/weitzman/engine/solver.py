@@ -12,8 +12,8 @@ The solution, bottom-up, for each box :math:`v` and state :math:`s` of its paren
    \sigma_v(s) &: \quad E\,(W_s - \sigma)^+ = c_v(s) \qquad\text{the index}\\
    \kappa_{v|s} &= \min(W_s, \sigma_v(s)) \qquad\text{the capped value}
 
-and :math:`V = E \max(x_0, \max_{\text{roots}} \kappa)`. Opening the available box of highest index
-while it exceeds the best so far earns exactly V, and no policy earns more.
+and :math:`V = E \max(x_0, \max_{\text{roots}} \kappa)`. Opening the available box with the highest
+index while it exceeds the best so far earns exactly V, and no policy earns more.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ The loop, for one box at a time, which is optimal::
     search.best, search.best_box, search.spent
 
 With several workers, ``ask(4)`` (or several processes that :meth:`Search.join` one journal) hands
-out the boxes of highest index among those that can be opened now, as long as these exceed the best
-answer so far. That saves time but is no longer optimal: an answer still to come may make a box
-superfluous.
+out the available boxes with the highest indices, as long as these exceed the best answer so far.
+That saves time but is no longer optimal: an answer still to come may make a box superfluous.
 """
 
 from __future__ import annotations

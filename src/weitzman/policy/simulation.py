@@ -248,9 +248,9 @@ def simulate(
     rng : Generator or int
         Where randomness comes from, or a seed. Two numbers are taken from it.
     workers : int
-        Boxes to open at once: in each round those of highest index above the best reward so far,
-        then see all that they show. A round takes as long as its slowest box. The optimal policy
-        is no longer optimal then: compare ``payoff`` and ``rounds`` with those of one worker.
+        Boxes to open at once: in each round those with the highest indices above the best reward so
+        far, then see all that they show. A round takes as long as its slowest box. The index
+        policy is not optimal then: compare ``payoff`` and ``rounds`` with one worker.
     budget : int, optional
         Open exactly this many boxes, highest index first, whatever is found (fewer if there are
         fewer). By default the policy stops when no index exceeds the best reward so far.

@@ -1,9 +1,9 @@
 """A walk through a forest: what is open, what comes next, what remains, and what the rest is worth.
 
-The rule is that of :class:`weitzman.Policy`: open the box of highest index while that exceeds the
-best reward so far; otherwise stop. Ties: among equal indices, the box of lowest number comes first;
-among its copies, the one whose parent showed the state of lowest number, then the first copy. If an
-index equals the best reward, stop. Among equal rewards, the outside option comes before any box,
+The rule is that of :class:`weitzman.Policy`: open the box with the highest index while that exceeds
+the best reward so far; otherwise stop. Ties: among equal indices, the box of lowest number comes
+first; among its copies, the one whose parent showed the state of lowest number, then the first. If
+an index equals the best reward, stop. Among equal rewards, the outside option comes before any box,
 and boxes follow in the same order (box, state, copy), whichever was opened first.
 
 Searches, explanations and reports are walks. The compiled episodes and the script of the pages

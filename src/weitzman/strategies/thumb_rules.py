@@ -203,7 +203,7 @@ class Exactly(NamedTuple):
 def by_situation(solution: Solution, rule: str, budget: int) -> Exactly | None:
     """What a rule earns, by looking at all situations; None: there are too many.
 
-    Rules are "priority_list"; "budget", the boxes of highest index whatever they show;
+    Rules are "priority_list"; "budget", the boxes with the highest index whatever they show;
     "random_order", one of the boxes that are worth opening; "random_budget", any boxes. The forest
     is without copies.
     """

@@ -139,7 +139,7 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     ----------
     solution : Solution
     box : str or int, optional
-        The first box of the line; by default the root of highest index.
+        The first box of the line; by default the root with the highest index.
     """
     style.check_solution(solution, "the picture of a line")
     f, sign, say = solution.forest, solution.forest.sign, solution.forest.amounts
