@@ -8,7 +8,7 @@ import numpy as np
 
 from weitzman import Forest
 from weitzman._common.arrays import FloatArray, IntArray
-from weitzman.forest.pools import Pool, starts
+from weitzman.forest.columns import Pool, starts
 
 CHEAP, DEAR = 0.005, 0.05  # costs; rewards lie between 0 and 1
 CONCENTRATION = 0.5  # of the Dirichlet distribution of every row of a law: uneven, but no zeros

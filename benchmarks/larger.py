@@ -21,7 +21,7 @@ import weitzman
 from weitzman import Forest
 from weitzman.bounds import solve_file
 from weitzman.files import save_many
-from weitzman.forest.pools import Pool, starts
+from weitzman.forest.columns import Pool, starts
 
 from .measure import ROOT, Table, child_json, peak_during, put, resident
 

@@ -20,7 +20,7 @@ import weitzman
 from weitzman import Forest, learn
 from weitzman._common.arrays import FloatArray, IntArray
 from weitzman.engine.plan import Plan
-from weitzman.forest.pools import stack_pool
+from weitzman.forest.columns import stack_pool
 
 from . import baselines, instances
 from .measure import ROOT, Table, put, race, seconds

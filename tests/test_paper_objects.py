@@ -13,7 +13,7 @@ from weitzman import Chain, Forest, evaluate, line, simulate, solve
 from weitzman.chains import fixed_point, miss_bounds, miss_bounds_together, probe_until_top
 from weitzman.engine import payoff_table
 from weitzman.errors import InvalidArgument, TooLarge
-from weitzman.forest.pools import Pool
+from weitzman.forest.columns import Pool
 from weitzman.policy import equivalent_box, payoff_law
 
 

@@ -332,6 +332,21 @@ A;;;good;100;50%;1
     assert weitzman.solve(load(path)).value == 49
 
 
+def test_a_heading_of_two_rows_is_read_by_its_lower_row(tmp_path):
+    book, sheet = book_of(
+        tmp_path / "x.xlsx",
+        [
+            ("Stage", "After", "If", "Outcome", "NPV", "Chance", "Cost"),
+            ("A", None, None, "good", 10, 0.5, 1),
+            (None, None, None, "bad", 0, 0.5, None),
+        ],
+        head=("Stage", "Behind", None, "Result", None, None, "Money"),
+    )
+    sheet.merge_cells("B1:C1")
+    book.save(tmp_path / "x.xlsx")
+    assert weitzman.solve(load(tmp_path / "x.xlsx")).value == 4.0
+
+
 def test_a_sheet_without_rewards_is_rejected(tmp_path):
     path = csv_of(tmp_path, "box,state,points,chance,cost\nA,x,3,1,1\n")
     text = refused(path)
@@ -362,6 +377,19 @@ def test_a_column_called_reward_comes_before_one_called_value(tmp_path):
     assert "a column must be there once" in refused(path)
 
 
+def test_a_remark_about_losses_in_brackets_turns_nothing_around(tmp_path):
+    path = csv_of(tmp_path, "box,state,NPV (less losses),chance,cost\nA,a,10,0.5,1\nA,b,0,0.5,1\n")
+    assert not load(path).minimize
+
+
+def test_a_number_beside_its_range_lies_in_it(tmp_path):
+    path = csv_of(tmp_path, "box,state,reward,reward range,chance,cost\n"
+                            "A,a,200,80/100/130,0.5,1\nA,b,0,,0.5,1\n")  # fmt: skip
+    assert "from low to high with the reward between them, but row 2 has 80, 200, 130" in (
+        refused(path)
+    )
+
+
 def test_losses_are_minimized_and_said(tmp_path):
     path = csv_of(tmp_path, "outside option,none\nbox,loss,chance,cost\nA,7,1,1\n")
     assert load(path).minimize
@@ -390,14 +418,31 @@ RATES = [
     ("discount rate (%),10", "duration", 1, 1 / 1.1),
     ("rate (%),10%", "duration", 1, 1 / 1.1),
     ("rate p.a.,0.1", "duration (months)", 12, math.exp(-0.1)),
+    ("Discount rate p.a.,0.1", "duration (months)", 12, 1 / 1.1),
+    ("Discount rate pa,10%", "duration (months)", 12, 1 / 1.1),
 ]
 
 
 @pytest.mark.parametrize(("setting", "title", "time", "factor"), RATES)
 def test_rates_and_durations(tmp_path, setting, title, time, factor):
     path = csv_of(tmp_path, f"{setting}\nbox,reward,chance,cost,{title}\nA,100,1,1,{time}\n")
-    assert weitzman.solve(load(path)).value == pytest.approx(100 * factor - 1)
+    assert weitzman.solve(load(path)).value == pytest.approx(100 * factor - 1, rel=1e-12)
     assert any(line.startswith("rate: ") for line in read_table(path).lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "form"),
+    [("Discount rate (%)", 7.12345678901, "General"), ("Discount rate", 0.0712345678901, "0%")],
+)
+def test_all_digits_of_a_rate_count(tmp_path, name, rate, form):
+    book, sheet = book_of(tmp_path / "x.xlsx", [("A", 100, 1, 1, 1)],
+                          ("box", "reward", "chance", "cost", "years"))  # fmt: skip
+    sheet.insert_rows(1)
+    sheet["A1"], sheet["B1"] = name, rate
+    sheet["B1"].number_format = form
+    book.save(tmp_path / "x.xlsx")
+    value = weitzman.solve(load(tmp_path / "x.xlsx")).value
+    assert value == pytest.approx(100 / 1.0712345678901 - 1, rel=1e-14)
 
 
 def test_a_percentage_is_a_number_format_too(tmp_path):

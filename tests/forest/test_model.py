@@ -12,7 +12,7 @@ import pytest
 import weitzman
 from weitzman import Forest, WeitzmanError, solve
 from weitzman.errors import InvalidForest, UnknownName
-from weitzman.forest.pools import Pool
+from weitzman.forest.columns import Pool
 
 GOOD = {
     "parent": [-1, 0, 0],
@@ -36,7 +36,7 @@ BROKEN = {
     "cycle": (but(parent=[1, 0, 0]), "is a cycle"),
     "own parent": (but(parent=[0, 0, 0]), "'a' -> 'a' is a cycle"),
     "duplicate names": (but(names=["a", "b", "a"]), "names of boxes must differ, but 'a'"),
-    "too few names": (but(names=["a", "b"]), "2 for 3 boxes"),
+    "too few names": (but(names=["a", "b"]), r"has shape \(2,\) for 3 boxes"),
     "wrong sum": (
         but(law=[[0.5, 0.5], [[1], [1]], [[0.2, 0.3, 0.5], [0.9, 0, 0]]]),
         r"those of box 'c' after 'a' shows '1' sum to 0\.9 \(1 such row\). Rescale the row",
@@ -44,9 +44,9 @@ BROKEN = {
     "root sum": (but(law=[[0.5, 0.4], [[1], [1]], GOOD["law"][2]]), "those of box 'a' sum to 0.9"),
     "negative probability": (
         but(law=[[1.5, -0.5], [[1], [1]], GOOD["law"][2]]),
-        r"between 0 and 1, but in the law of box 'a' the entry \[0, 0\] is 1.5 \(2 such",
+        r"between 0 and 1, but box 'a' has 1.5 at \[0, 0\] of its law \(2 such",
     ),
-    "nan probability": (but(law=[[np.nan, 1], [[1], [1]], GOOD["law"][2]]), "is nan"),
+    "nan probability": (but(law=[[np.nan, 1], [[1], [1]], GOOD["law"][2]]), "has nan at"),
     "nan reward": (but(rewards=[[0, np.nan], [5], [2, 3, 4]]), "box 'a' has nan in state 1"),
     "infinite reward": (but(rewards=[[0, np.inf], [5], [2, 3, 4]]), "box 'a' has inf"),
     "negative cost": (but(cost=[1, -2, 3]), r"box 'b' has -2 \(1 such cost\)"),
@@ -58,7 +58,10 @@ BROKEN = {
     "wrong rows": (but(law=[[0.5, 0.5], [[1]], GOOD["law"][2]]), "2 rows .states of its parent."),
     "vector for a child": (but(law=[[0.5, 0.5], [1], GOOD["law"][2]]), "box 'b' .a child. has a"),
     "ragged law": (but(law=[[0.5, 0.5], [[1], [1, 2]], GOOD["law"][2]]), "rows differ in length"),
-    "cost of wrong shape": (but(cost=[1, [1, 2, 3], 3]), "cost of shape .3, 1."),
+    "cost of wrong shape": (
+        but(cost=[1, [1, 2, 3], 3]),
+        "the cost of box 'b' must have 2 rows .*or one for all of them, but it has shape .3, 1.",
+    ),
     "zero count": (but(count=[1, 0, 1]), "but box 'b' has 0 .1 such box."),
     "huge count": (but(count=[1, 10**17, 1]), "a count must be from 1 to 9007199254740991"),
     "nan outside": (but(outside=np.nan), "outside option must be a finite number"),

@@ -232,8 +232,8 @@ def with_unit(text: str, unit: str) -> str:
 
     >>> with_unit("-500", "$"), with_unit("0.4", "$"), with_unit("12.5", "EUR"), with_unit("∞", "")
     ('-$500', '$0.40', '12.5 EUR', '∞')
-    >>> with_unit("-30.8", "$M"), with_unit("30.8", "k€")
-    ('-$30.8M', '30.8 k€')
+    >>> with_unit("-30.8", "$M"), with_unit("30.8", "k€"), with_unit("0.4", "Mio. €")
+    ('-$30.8M', '30.8 k€', '0.4 Mio. €')
     """
     if not unit or text == "none":
         return text
@@ -251,7 +251,7 @@ _SCALES = ("mn", "bn", "k", "K", "m", "M", "B")  # after a currency sign: $M, £
 
 def is_currency_sign(unit: str) -> bool:
     """Whether a unit stands before its number: $, €, US$ and the like."""
-    multiple = unit[:-1].lower() in _ASKED  # k€ stands after it
+    multiple = unit[:-1].rstrip(" .").lower() in _ASKED  # k€ and Tsd. € stand after it
     return unit != "" and not multiple and unicodedata.category(unit[-1]) == "Sc"
 
 

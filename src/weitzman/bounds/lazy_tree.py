@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
 from ..errors import InvalidForest
-from ..forest.columns import label, matrix_of
+from ..forest.columns import Pool, label, matrix_of, starts
 from ..forest.model import Forest
-from ..forest.pools import Pool, starts
 from ..forest.rules import SUM_TOLERANCE
 
 ROOT = -1  # instead of a parent

@@ -24,8 +24,8 @@ from ..engine.plan import Progress
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
+from ..forest.columns import Pool, stack_pool, take_pools
 from ..forest.model import Forest
-from ..forest.pools import Pool, stack_pool, take_pools
 from ..policy.simulation import simulate
 from .index_bounds import GivenBound, StaticBound
 from .lazy_tree import LazyTree

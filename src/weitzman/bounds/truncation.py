@@ -29,8 +29,8 @@ from .._kernels import ceilings, structure
 from ..engine.solver import solve
 from ..engine.weights import mean_costs
 from ..errors import InvalidArgument, TooLarge
+from ..forest.columns import Pool, intern_keys, runs
 from ..forest.model import Forest
-from ..forest.pools import Pool, intern_keys, runs
 from ..forest.rules import MAX_AMOUNT
 
 _ROUNDS = 10_000  # of lowering the ceiling, at most: every round ends with valid bounds

@@ -21,8 +21,8 @@ from .._common.interruption import check, interruptible
 from .._kernels import blocks, reach, structure
 from .._kernels.jit import compiles_always, large_work
 from ..chains.following import Following
+from ..forest.columns import runs
 from ..forest.model import Forest
-from ..forest.pools import runs
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy

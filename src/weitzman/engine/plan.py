@@ -26,8 +26,8 @@ from .._common.sharing import Executor, spread
 from .._kernels import blocks, capped, structure
 from .._kernels.structure import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
 from ..errors import InvalidArgument
+from ..forest.columns import runs
 from ..forest.model import Forest
-from ..forest.pools import runs
 from .weights import Weights, endless_value, groups_of
 
 Progress = Callable[[int, int], None]

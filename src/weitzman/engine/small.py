@@ -36,8 +36,8 @@ import numpy as np
 from .._common.arrays import FloatArray, IntArray, depths
 from .._common.law import Law
 from .._kernels.jit import compiles_always
+from ..forest.columns import runs
 from ..forest.model import Forest
-from ..forest.pools import runs
 from .indices import Policy
 from .prizes import PrizeLimits, TreeValues, best_several, places_left, tied_copies
 from .weights import Weights, endless_value, groups_of, mean_cost, takes_several

@@ -17,8 +17,8 @@ from .._common.arrays import BoolArray, FloatArray, IntArray
 from ..chains.chain import Chain
 from ..chains.endless import solve_line
 from ..errors import InvalidArgument
+from ..forest.columns import Pool, runs, starts
 from ..forest.model import Forest
-from ..forest.pools import Pool, runs, starts
 
 _LOST = 0.5  # an error of this share of a utility: nothing is known of it
 _NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)

@@ -12,9 +12,8 @@ All numbers are little-endian. Whole numbers are stored in the narrowest type th
 Texts are one column of UTF-8 bytes and one of lengths. Columns that say nothing beyond the default
 are left out.
 
-Files that are larger than memory are written forest by forest, and read tree by tree: a mapped file
-is read through the address space of the process, and the system drops what was read when memory is
-short. Checksums cover whole columns, so they take one pass over the file, a piece at a time.
+Files that are larger than memory are written forest by forest, and read tree by tree from a mapped
+file. Checksums cover whole columns, so they take one pass over the file, a piece at a time.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path as FilePath
 from types import SimpleNamespace
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -38,9 +38,9 @@ import numpy.typing as npt
 from .._common.arrays import IntArray
 from .._common.disk import check_regular, replacing
 from ..errors import InvalidFile, InvalidForest
+from ..forest.columns import Pool, concat_pools, starts
 from ..forest.fields import Field, said
 from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
-from ..forest.pools import Pool, concat_pools, starts
 from .documents import Path, explained, fields, parse, read_settings, shown, whole, wrong
 
 MAGIC = b"\x89WTZ\r\n\x1a\n"
@@ -61,6 +61,20 @@ _ENTRIES = {one.stored: one for one in FIELDS if one.form == "entry" and one.typ
 Columns = dict[str, npt.NDArray[Any]]
 
 
+def _parts(one: Field) -> dict[str, str]:
+    """The columns of a field, and the kinds of their numbers."""
+    name = one.stored
+    if one.pointer and one.form != "states":
+        return {f"{name}.data": "f", f"{name}.shape": "i"}
+    if one.type is not str and one.form != "states":
+        return {name: "f" if one.type is float else "i"}
+    rows = {f"{name}.rows": "i"} if one.form == "states" else {}
+    return {f"{name}.bytes": "u", f"{name}.length": "i", **rows}
+
+
+_KINDS = dict.fromkeys(POINTERS, "i") | {c: k for o in BY_BOX for c, k in _parts(o).items()}
+
+
 class Column(NamedTuple):
     """A column as the header describes it, and where it starts in the file."""
 
@@ -68,7 +82,7 @@ class Column(NamedTuple):
     dtype: str
     size: int
     crc: int
-    start: int
+    start: int = 0
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -87,20 +101,19 @@ def write(forest: Forest, file: BinaryIO) -> None:
             data = x.data[x.start[0] : x.start[-1]]
             columns[f"{one.stored}.data"] = np.ascontiguousarray(data, "<f8")
             columns[f"{one.stored}.shape"] = _narrow(x.shape)
-        elif one.form == "states":
+        elif one.form == "states" or one.type is str:
             rows = [i for i, names in enumerate(x) if names is not None]
-            if rows:
+            if one.form == "states" and rows:
                 columns[f"{one.stored}.rows"] = _narrow(np.array(rows))
-                columns |= _joined(one.stored, (s for names in x for s in names or ()))
-        elif one.type is str:
-            columns |= _joined(one.stored, x)
-        elif one.type is float:
-            columns[one.stored] = np.ascontiguousarray(x, "<f8")
+                x = [name for names in x for name in names or ()]
+            if rows:
+                encoded = [text.encode() for text in x]
+                columns[f"{one.stored}.bytes"] = np.frombuffer(b"".join(encoded), "|u1")
+                columns[f"{one.stored}.length"] = _narrow(np.array([*map(len, encoded)]))
         else:
-            columns[one.stored] = _narrow(x.astype(np.int64))
-    described = [
-        Column(name, c.dtype.str, c.size, zlib.crc32(c.data), 0) for name, c in columns.items()
-    ]
+            is_float = one.type is float
+            columns[one.stored] = np.ascontiguousarray(x, "<f8") if is_float else _narrow(x)
+    described = [Column(x, c.dtype.str, c.size, zlib.crc32(c.data)) for x, c in columns.items()]
     _write(file, said(forest), described, lambda name: [columns[name].data])
 
 
@@ -120,19 +133,11 @@ def _write(
             file.write(piece)
 
 
-def _narrow(x: IntArray) -> npt.NDArray[Any]:
-    ends = (int(x.min()), int(x.max())) if x.size else (0, 0)
-    for dtype in _INTEGERS:
-        limits = np.iinfo(dtype)
-        if limits.min <= ends[0] and ends[1] <= limits.max:
-            break
+def _narrow(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers in the narrowest type that holds them."""
+    top = max(int(x.max(initial=0)), -1 - int(x.min(initial=0)))
+    dtype = next(t for t in _INTEGERS if top <= np.iinfo(t).max)
     return np.ascontiguousarray(x, dtype).reshape(-1)
-
-
-def _joined(name: str, texts: Iterable[str]) -> Columns:
-    encoded = [text.encode() for text in texts]
-    blob = np.frombuffer(b"".join(encoded), "|u1")
-    return {f"{name}.bytes": blob, f"{name}.length": _narrow(np.array([*map(len, encoded)]))}
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -142,27 +147,23 @@ def read(file: BinaryIO) -> Forest:
     """Read a forest; every size is first checked against the size of the file."""
     settings, layout = _head(file)
     columns: Columns = {}
-    amounts = {one.stored for one in BY_BOX if one.form == "entry" and one.type is float}
     for c in layout:
         if any(file.read(c.start - file.tell())):
             raise InvalidFile(
                 f"the bytes before column {c.name!r} are damaged. Copy the file again."
             )
-        column = columns[c.name] = _checked(file, c)
-        floats = c.name.endswith(".data") or c.name in amounts
-        if column.dtype.kind != ("f" if floats else "u" if c.name.endswith(".bytes") else "i"):
-            raise InvalidFile(f"the header: column {c.name!r} cannot be of type {c.dtype}.")
+        columns[c.name] = _checked(file, c)
     held: dict[str, Any] = {p: columns[p] for p in POINTERS}
     for one in BY_BOX:
-        if one.stored in columns:
-            entries = columns[one.stored]
-            held[one.stored] = entries == 1 if one.type is bool else entries
-        elif f"{one.stored}.data" in columns:
-            held[one.stored] = _pool(columns, one.stored)
-        elif f"{one.stored}.rows" in columns:
-            held[one.stored] = _state_names(columns, one.stored, _pool(columns, "rewards"))
-        elif f"{one.stored}.bytes" in columns:
-            held[one.stored] = _split(columns, one.stored)
+        name = one.stored
+        if name in columns:
+            held[name] = columns[name] == 1 if one.type is bool else columns[name]
+        elif f"{name}.data" in columns:
+            held[name] = _pool(columns, name)
+        elif f"{name}.rows" in columns:
+            held[name] = _state_names(columns, name, _pool(columns, "rewards"))
+        elif f"{name}.bytes" in columns:
+            held[name] = _split(columns, name)
     return Forest(**held, **settings)
 
 
@@ -199,6 +200,8 @@ def _head(file: BinaryIO) -> tuple[dict[str, Any], list[Column]]:
         name, dtype = about.get("name"), about.get("dtype")
         if not isinstance(name, str) or dtype not in (*_INTEGERS, "<f8", "|u1"):
             raise InvalidFile(f"{where}: needs a name and a known type, not {shown(dtype)}.")
+        if np.dtype(dtype).kind != _KINDS.get(name, np.dtype(dtype).kind):
+            raise InvalidFile(f"the header: column {name!r} cannot be of type {dtype}.")
         count = whole(about.get("size"), f"{where}: size", 0, size)
         crc = whole(about.get("crc"), f"{where}: crc", 0, 2**32 - 1)
         at += -at % _ALIGN
@@ -213,23 +216,13 @@ def _head(file: BinaryIO) -> tuple[dict[str, Any], list[Column]]:
     # all needed columns are there, once, and of the others all parts or none
     needed, known = set(POINTERS), set(names)
     for one in BY_BOX:
-        if _parts(one) & known or one.needed:
-            needed |= _parts(one)
+        if _parts(one).keys() & known or one.needed:
+            needed |= _parts(one).keys()
     if len(known) < len(names) or known != needed:
         odd = sorted(known ^ needed) or sorted(n for n in names if names.count(n) > 1)
         raise InvalidFile(f"the header: column {shown(odd[0])} is missing, repeated or unknown.")
     stored, given = {o.name: o.stored for o in SETTINGS}, read_settings(header)
     return {stored[name]: x for name, x in given.items()}, found
-
-
-def _parts(one: Field) -> set[str]:
-    """The columns of a field."""
-    if one.pointer and one.form != "states":
-        return {f"{one.stored}.data", f"{one.stored}.shape"}
-    if one.type is not str and one.form != "states":
-        return {one.stored}
-    rows = {f"{one.stored}.rows"} if one.form == "states" else set()
-    return {f"{one.stored}.bytes", f"{one.stored}.length"} | rows
 
 
 def _checked(file: BinaryIO, c: Column, keep: bool = True) -> npt.NDArray[Any]:
@@ -265,9 +258,9 @@ def _split(columns: Columns, name: str) -> tuple[str, ...]:
     blob, length = columns[f"{name}.bytes"].tobytes(), columns[f"{name}.length"]
     if (length < 0).any() or length.sum(dtype=np.float64) != len(blob):
         raise InvalidFile(f"{name}: the lengths must add up to the {len(blob)} bytes given.")
-    ends = np.cumsum(length, dtype=np.int64).tolist()
+    ends = [0, *np.cumsum(length, dtype=np.int64).tolist()]
     try:
-        return tuple(blob[i:j].decode() for i, j in zip([0, *ends[:-1]], ends, strict=True))
+        return tuple(blob[i:j].decode() for i, j in pairwise(ends))
     except UnicodeDecodeError:
         raise InvalidFile(f"{name}: a name must be UTF-8 text, but one is not.") from None
 
@@ -277,12 +270,11 @@ def _state_names(columns: Columns, name: str, rewards: Pool) -> tuple[tuple[str,
     rows = columns[f"{name}.rows"].astype(np.int64)
     if (np.diff(rows) < 1).any() or (rows < 0).any() or (rows >= len(rewards)).any():
         raise InvalidFile(f"{name}: rows must be numbers of rewards, in rising order.")
-    names = _split(columns, name)
-    ends = np.cumsum(rewards.shape[rows, 1]).tolist()
-    if not ends or ends[-1] != len(names):
+    names, ends = _split(columns, name), [0, *np.cumsum(rewards.shape[rows, 1]).tolist()]
+    if not len(rows) or ends[-1] != len(names):
         raise InvalidFile(f"{name}: there must be a name for each state of each row.")
     once: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for row, i, j in zip(rows.tolist(), [0, *ends[:-1]], ends, strict=True):
+    for row, (i, j) in zip(rows.tolist(), pairwise(ends), strict=True):
         named[row] = once.setdefault(names[i:j], names[i:j])
     return tuple(named)
 
@@ -299,9 +291,9 @@ class MappedPool:
     mark: IntArray
 
     @classmethod
-    def of(cls, data: npt.NDArray[Any], shape: npt.NDArray[Any], name: str) -> MappedPool:
+    def of(cls, columns: Columns, name: str) -> MappedPool:
         """Check that the shapes fit the data."""
-        pairs = shape.reshape(-1, 2)
+        data, pairs = columns[f"{name}.data"], columns[f"{name}.shape"].reshape(-1, 2)
         pieces = [pairs[i : i + _PIECE] for i in range(0, len(pairs), _PIECE)]
         sizes = [np.prod(piece, axis=1, dtype=np.int64).sum() for piece in pieces]
         mark = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -364,8 +356,8 @@ class MappedFile:
                     _checked(file, c, keep=False)
                 whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             columns = {c.name: np.frombuffer(whole, c.dtype, c.size, c.start) for c in layout}
-            more = [o.key for o in SETTINGS if o.term and o.stored in settings]
-            more += [o.key for o in BY_BOX if o.term and _parts(o) & columns.keys()]
+            there = {*settings, *columns}
+            more = [o.key for o in FIELDS if o.term and there & {o.stored, *_parts(o)}]
             more += ["endless"] if "endless" in columns and columns["endless"].any() else []
             if more:
                 raise InvalidFile(
@@ -378,8 +370,7 @@ class MappedFile:
                 raise InvalidFile("the columns of the boxes must be of one length, at least 1.")
             found = cls(n, settings, columns, {}, whole)
             for name in _POOLS:
-                data, shape = columns[f"{name}.data"], columns[f"{name}.shape"]
-                found._pools[name] = MappedPool.of(data, shape, name)
+                found._pools[name] = MappedPool.of(columns, name)
                 found.forget()
             return found
 
@@ -474,8 +465,8 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
 
         boxes, settings = 0, None
         for number, f in enumerate(forests):
-            f.must_be_plain("a file written forest by forest")
-            f.must_end("a file written forest by forest")
+            for check in (f.must_be_plain, f.must_end):
+                check("a file written forest by forest")
             settings = _settings(settings, f, number)
             column("parent").add(np.where(f.parent < 0, -1, f.parent + boxes))
             for pool, name in _POOLS.items():
@@ -489,7 +480,7 @@ def save_many(forests: Iterable[Forest], path: Path) -> int:
         if settings is None:
             raise InvalidFile("a file needs at least one forest, but none was given.")
         given = {o.key: o.plain(x) for o in SETTINGS if (x := o.given(settings)) is not None}
-        described = [Column(name, c.dtype, c.size, c.crc, 0) for name, c in columns.items()]
+        described = [Column(name, c.dtype, c.size, c.crc) for name, c in columns.items()]
         with replacing(os.fspath(path)) as file:
             _write(file, given, described, lambda name: columns[name].pieces())
     return boxes
@@ -500,12 +491,10 @@ def _settings(so_far: Any, forest: Forest, number: int) -> Any:
     if so_far is None:
         return SimpleNamespace(**{o.stored: getattr(forest, o.stored) for o in SETTINGS})
     try:
-        each = {o.stored: o.join(o, [so_far, forest], [1, 1]) for o in SETTINGS if o.join}
+        each = {o: o.join(o, [so_far, forest], [1, 1]) for o in SETTINGS if o.join}
     except InvalidForest as error:
         raise InvalidFile(f"all forests in one file, up to number {number}: {error}") from None
-    return SimpleNamespace(
-        **{o.stored: o.default if each[o.stored] is None else each[o.stored] for o in SETTINGS}
-    )
+    return SimpleNamespace(**{o.stored: o.default if x is None else x for o, x in each.items()})
 
 
 @dataclass(slots=True)

@@ -5,13 +5,15 @@ Each check returns what it was given, or says what is wrong and where.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,11 +28,10 @@ from ..forest.rules import closest
 
 Path = str | os.PathLike[str]
 
+MAX_BYTES = 2**29  # of a text, once unpacked: its objects take ten times as much memory
+_CHUNK = 2**20
 _SHOWN = 40  # characters of a wrong value shown in a message
 _NUMBER = {int, float}  # exactly these: a bool is not a number
-# Names that are looked through for one that was perhaps meant, and the characters of such a name:
-# comparing takes the square of its length.
-_SUGGESTIONS, _LONGEST = 1000, 64
 
 
 @contextmanager
@@ -56,14 +57,25 @@ def packed_limit(size: int) -> int:
     return 2**24 + 24 * size
 
 
-def read_document(path: str, most: int) -> Any:
-    """The JSON document in a file of at most ``most`` bytes."""
-    status = os.stat(path)
-    check_regular(status)
-    if status.st_size > most:
-        raise InvalidFile(f"the file must have at most {most} bytes, but it has more.")
-    with open(path, "rb") as file:
-        return parse(file.read())
+def unpacked(path: str) -> bytes:
+    """The bytes of a text, unpacked if its name ends in .gz; a small file may unpack to much."""
+    check_regular(status := os.stat(path))
+    packed, most = path.lower().endswith(".gz"), MAX_BYTES
+    most = min(most, packed_limit(status.st_size)) if packed else most
+    chunks, size = list[bytes](), 0
+    try:
+        with gzip.open(path) if packed else open(path, "rb") as file:
+            while size <= most and (chunk := file.read(_CHUNK)):
+                chunks.append(chunk)
+                size += len(chunk)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
+    if size > most:
+        raise InvalidFile(
+            f"the text must have at most {most:,} bytes once unpacked, but it has more. Write "
+            f"large instances as .wz."
+        )
+    return b"".join(chunks)
 
 
 # -- text --------------------------------------------------------------------------------------
@@ -88,20 +100,15 @@ def parse(data: bytes) -> Any:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
         cut = " The text seems to be cut off." if error.pos >= len(text.rstrip()) else ""
-        raise InvalidFile(
-            f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}, at line {error.lineno}, "
-            f"column {error.colno}.{cut}"
-        ) from None
+        why = f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}, at line {error.lineno}, "
+        why += f"column {error.colno}.{cut}"
     except RecursionError:
-        raise InvalidFile(
-            "brackets are nested too deeply. An instance needs at most five levels."
-        ) from None
+        why = "brackets are nested too deeply. An instance needs at most five levels."
     except InvalidFile:
         raise
     except ValueError:
-        raise InvalidFile(
-            "a whole number is too long. Numbers must fit a 64-bit float; write fewer digits."
-        ) from None
+        why = "a whole number is too long. Numbers must fit a 64-bit float; write fewer digits."
+    raise InvalidFile(why)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -159,8 +166,7 @@ def fields(x: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
 
 def like(wanted: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the name that was perhaps meant."""
-    few = [name for name in islice(known, _SUGGESTIONS) if len(name) <= _LONGEST]
-    close = closest(wanted[:_LONGEST], few)
+    close = closest(wanted, known)
     return "." if close is None else f"; did you mean {shown(close)}?"
 
 
@@ -175,10 +181,8 @@ def name(x: Any, where: str) -> str:
     """Any text that can be written again."""
     if not isinstance(x, str):
         wrong(where, "text", x)
-    try:
-        x.encode()
-    except UnicodeEncodeError:
-        raise InvalidFile(f"{where} must be valid Unicode, but it is {shown(x)}.") from None
+    if not x.isascii() and any("\ud800" <= c <= "\udfff" for c in x):  # half a character
+        wrong(where, "valid Unicode", x)
     return x
 
 
@@ -208,9 +212,7 @@ def numbers(x: list[Any], where: str, what: str = "a number", width: int = 0) ->
         pass
     i, bad = next((i, v) for i, v in enumerate(x) if not is_number(v))
     place = f"{where}[{i // width}][{i % width}]" if width else f"{where}[{i}]"
-    if type(bad) in _NUMBER:
-        raise InvalidFile(f"{place} must fit a 64-bit float, but it is {shown(bad)}. Rescale it.")
-    wrong(place, what, bad)
+    wrong(place, "a number that fits a 64-bit float" if type(bad) in _NUMBER else what, bad)
 
 
 def array(x: Any, where: str) -> FloatArray:
@@ -254,10 +256,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     Null stands for infinity where something must be taken, and elsewhere for nothing.
     """
     here = [one for one in SETTINGS if one.key in given]
-    said = {
-        one.name: read_value(one, given[one.key], one.key)
-        for one in here
-        if given[one.key] is not None
-    }
+    there = ((one, x) for one in here if (x := given[one.key]) is not None)
+    said = {one.name: read_value(one, x, one.key) for one, x in there}
     worst = no_reward(bool(said.get("minimize")))
     return said | {o.name: worst for o in here if o.none is not None and o.name not in said}

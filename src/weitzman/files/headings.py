@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from .._common.numbers import such
@@ -19,7 +19,7 @@ from ..forest.rules import like
 from .ranges import RANGED
 from .sheets import NoValue, Sheet, SheetRow
 
-NEEDED = ("box", "probability", "cost")
+NEEDED = ("box", "probability", "cost", "reward")
 TEST = ("sensitivity", "specificity")  # of a test, in place of its chances
 
 PER_BOX: dict[str, Field] = {f.headings[0]: f for f in FIELDS if f.form != "setting"}
@@ -142,12 +142,10 @@ def _named_sheet(found: list[Sheet], name: str) -> list[Sheet]:
 
 
 def _row_of_heading(sheet: Sheet) -> int | None:
-    """Which of the first rows names a box and two more columns."""
-    for i, row in enumerate(sheet.rows[:_DEEPEST]):
-        known = _columns(row)
-        if "box" in known and len(known) > 2:
-            return i
-    return None
+    """Which of the first rows names all columns that are needed, or a box and two more."""
+    known = [_columns(row) for row in sheet.rows[:_DEEPEST]]
+    some = [i for i, x in enumerate(known) if "box" in x and len(x) > 2]
+    return next((i for i in some if not _missing(known[i])), next(iter(some), None))
 
 
 def _columns(row: SheetRow) -> set[str]:
@@ -201,12 +199,9 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     ignored: list[str] = []
     for i, (cell, named) in enumerate(zip(row.cells, found, strict=True)):
         other = named and not named.end and named.column in own and _plain(cell) != named.column
-        if named is None or other:  # a column called reward comes before one called value
+        column = (named.column or _nearest(found, i)) if named and not other else ""
+        if named is None or not column:  # one called reward comes before one called value
             ignored += [str(cell)] if cell not in (None, "") else []
-            continue
-        column = named.column or _nearest(found, i)
-        if not column:
-            ignored.append(str(cell))
             continue
         key = f"{column} {named.end}".strip()
         if key in columns:
@@ -217,8 +212,7 @@ def _heading(sheet: Sheet, at: int) -> Heading:
         columns[key], titles[key] = i, cell
         if named.unit:
             units[key] = named.unit
-    missing = _missing(columns)
-    if missing:
+    if missing := _missing(columns):
         hint = like(missing[0], ignored).replace("did you mean", "is it")
         others = f" Not known: {', '.join(x[:30] for x in ignored[:8])}." if ignored else ""
         raise InvalidFile(
@@ -226,27 +220,24 @@ def _heading(sheet: Sheet, at: int) -> Heading:
             f"name it ({such(len(missing), 'column')}{hint}). Name the columns box, parent, "
             f"parent_state, state, reward, probability, cost.{others}"
         )
-    said = [_settings(r) for r in above]
     first: dict[str, Said] = {}
-    for x in itertools.chain.from_iterable(said):
-        if first.setdefault(x.key, x).value != x.value:
-            raise InvalidFile(
-                f"{x.where} must be said once, but it is {x.value!r} here and "
-                f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
-            )
-    unread = [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]
-              for r, found in zip(above, said, strict=True) if not found]  # fmt: skip
+    unread: list[str] = []
+    for r in above:
+        for x in (said := _settings(r)):
+            if first.setdefault(x.key, x).value != x.value:
+                raise InvalidFile(
+                    f"{x.where} must be said once, but it is {x.value!r} here and "
+                    f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
+                )
+        unread += [] if said else [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]]
     rows = _unmerged(sheet, sheet.rows[at + 1 :])
     return Heading(columns, titles, list(first.values()), units, rows, ignored, unread)
 
 
 def _nearest(found: list[Named | None], at: int) -> str:
     """The numbers that a bare "low" or "high" is about: to the left of it, else to the right."""
-    for part in (reversed(found[:at]), found[at:]):
-        for x in part:
-            if x and not x.end and x.column in RANGED:
-                return x.column
-    return ""
+    near = (x.column for x in [*found[:at][::-1], *found[at:]] if x and not x.end)
+    return next((column for column in near if column in RANGED), "")
 
 
 def _unmerged(sheet: Sheet, rows: list[SheetRow]) -> list[SheetRow]:
@@ -262,10 +253,9 @@ def _unmerged(sheet: Sheet, rows: list[SheetRow]) -> list[SheetRow]:
     return rows
 
 
-def _missing(columns: Iterable[str]) -> list[str]:
+def _missing(columns: Container[str]) -> list[str]:
     """The columns that a table lacks."""
-    there = set(columns)
-    return [c for c in (*NEEDED, "reward") if c not in there]
+    return [c for c in NEEDED if c not in columns]
 
 
 def _settings(row: SheetRow) -> list[Said]:
@@ -288,9 +278,10 @@ def _setting(name: str) -> str | None:
     if len(name) > 200:
         return None
     plain = _plain(name)
-    for words in (plain, re.sub(r"_(?:per_|p_?a$).*", "", plain), plain.removeprefix("the_")):
+    bare = re.sub(r"_(?:per_.*|p_?a)$", "", plain)
+    for words in (plain, bare, plain.removeprefix("the_")):
         if words in _SETTING:
             return _SETTING[words]
     kind = "(?:(?:continuous|annual|yearly|quarterly|monthly|weekly|daily)_)"
     rate = rf"{kind}?(?:discount_|interest_)?rate(?:_of_discount)?|wacc"
-    return "rate" if re.fullmatch(rate, re.sub("_per_.*|_pa?$", "", plain)) else None
+    return "rate" if re.fullmatch(rate, bare) else None

@@ -1,9 +1,8 @@
 """Forests as JSON documents of the format ``weitzman/1``: reader, writer and schema.
 
 The reader checks what only a file can get wrong, and names the place: types, keys, references.
-:mod:`weitzman.forest.forms` reads the boxes as it does those of a Builder, and
-:class:`~weitzman.Forest` checks the rules of the problem (probabilities, shapes, cycles). Keys and
-types of all fields come from their declarations.
+:mod:`weitzman.forest.forms` reads the boxes as it does those of a Builder. Keys and types of all
+fields come from their declarations.
 """
 
 from __future__ import annotations
@@ -22,28 +21,9 @@ from .._common.arrays import FloatArray, IntArray
 from ..errors import InvalidFile
 from ..forest.columns import label, no_reward
 from ..forest.fields import Field, said
-from ..forest.forms import (
-    MAX_DENSE,
-    BoxOutcomes,
-    Source,
-    WrittenBox,
-    assembled,
-    read_outcomes,
-)
+from ..forest.forms import MAX_DENSE, BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
 from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
-from .documents import (
-    array,
-    fields,
-    is_number,
-    like,
-    name,
-    numbers,
-    read_settings,
-    read_value,
-    shown,
-    whole,
-    wrong,
-)  # fmt: skip
+from . import documents as check
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
@@ -86,46 +66,42 @@ class JsonBox(NamedTuple):
 
 def forest(document: Any) -> Forest:
     """The forest that a document describes."""
-    top = fields(document, "the document", _TOP_KEYS)
+    top = check.fields(document, "the document", _TOP_KEYS)
     if top.get("format") != FORMAT:
         raise InvalidFile(
             f'format must be "{FORMAT}", but it is {_found(top, "format")}. Another program, or a '
             f"newer version of this one, may have written the file."
         )
-    settings = read_settings(top)
+    settings = check.read_settings(top)
     entries, place = _entries(top)
     parent = []
-    for e in entries:
-        if e.parent is None or e.name is None:
-            up = (
-                -1
-                if e.parent is None
-                else whole(e.parent, f"{e.where}: parent", 0, len(entries) - 1)
-            )
-        elif e.parent not in place:
-            raise InvalidFile(
-                f"{e.where}: there is no box {shown(e.parent)} to be its parent"
-                f"{like(str(e.parent), place)}"
-            )
+    for where, title, up, _ in entries:
+        if up is None or title is None:
+            last = len(entries) - 1
+            parent.append(-1 if up is None else check.whole(up, f"{where}: parent", 0, last))
+        elif up in place:
+            parent.append(place[str(up)])
         else:
-            up = place[str(e.parent)]
-        parent.append(up)
+            raise InvalidFile(
+                f"{where}: there is no box {check.shown(up)} to be its parent"
+                f"{check.like(str(up), place)}"
+            )
     reader = _Reader(no_reward(bool(settings.get("minimize"))))
     names = [e.name for e in entries if e.name is not None]
     return assembled([reader.box(e) for e in entries], parent, names or None, settings)
 
 
 def _found(top: dict[str, Any], key: str) -> str:
-    return shown(top[key]) if key in top else "missing"
+    return check.shown(top[key]) if key in top else "missing"
 
 
 def _entries(top: dict[str, Any]) -> tuple[list[JsonBox], dict[str, int]]:
     """All boxes, lines written out, and the number that each name stands for."""
     kinds, boxes = top.get("kinds", {}), top.get("boxes")
     if not isinstance(kinds, dict):
-        wrong("kinds", "an object", kinds)
+        check.wrong("kinds", "an object", kinds)
     for title, x in kinds.items():
-        fields(x, f"kinds[{shown(title)}]", _KIND_KEYS)
+        check.fields(x, f"kinds[{check.shown(title)}]", _KIND_KEYS)
     if not isinstance(boxes, list) or not boxes:
         raise InvalidFile(
             f"boxes must be a list of at least one box, but it is {_found(top, 'boxes')}."
@@ -134,52 +110,50 @@ def _entries(top: dict[str, Any]) -> tuple[list[JsonBox], dict[str, int]]:
     place: dict[str, int] = {}
     spare = MAX_LENGTH
     named = isinstance(boxes[0], dict) and "name" in boxes[0]
-
-    def put(where: str, title: str | None, number: int) -> None:
-        if title is not None and place.setdefault(title, number) != number:
-            raise InvalidFile(
-                f"{where}: names must differ, but {shown(title)} is taken. Rename it."
-            )
-
     for i, box in enumerate(boxes):
         one = _entry(i, box, kinds, named)
-        length = box.get(LENGTH, ENDLESS)
-        if length == ENDLESS:
-            put(one.where, one.name, len(entries))
-            entries.append(one)
-            continue
-        if isinstance(length, str):
-            wrong(f"{one.where}: length", f'a whole number, or "{ENDLESS}"', length)
-        length = whole(length, f"{one.where}: length", 1, MAX_LENGTH)
-        spare -= length
-        if spare < 0:
-            raise InvalidFile(
-                f"{one.where}: all lines together must have at most {MAX_LENGTH} boxes, but they "
-                f"have more. Build the forest in Python and save it as .wz."
-            )
-        for entry in _line(one, length):
-            put(entry.where, entry.name, len(entries))
-            entries.append(entry)
-        put(one.where, one.name, len(entries) - 1)  # children hang on the last box
+        here, length = [one], box.get(LENGTH, ENDLESS)
+        if length != ENDLESS:
+            if isinstance(length, str):
+                check.wrong(f"{one.where}: length", f'a whole number, or "{ENDLESS}"', length)
+            length = check.whole(length, f"{one.where}: length", 1, MAX_LENGTH)
+            spare -= length
+            if spare < 0:
+                raise InvalidFile(
+                    f"{one.where}: all lines together must have at most {MAX_LENGTH} boxes, but "
+                    f"they have more. Build the forest in Python and save it as .wz."
+                )
+            here = _line(one, length)
+        entries += here
+        first = len(entries) - len(here)
+        titles = [e.name for e in here] + [one.name] * (length != ENDLESS)
+        for j, title in enumerate(titles, first):  # children of a line hang on its last box
+            number = min(j, len(entries) - 1)
+            if title is not None and place.setdefault(title, number) != number:
+                raise InvalidFile(
+                    f"{one.where}: names must differ, but {check.shown(title)} is taken. Rename it."
+                )
     return entries, place
 
 
 def _entry(i: int, box: Any, kinds: dict[str, Any], named: bool) -> JsonBox:
     where = f"boxes[{i}]"
     if isinstance(box, dict) and "name" in box:
-        where += f" ({shown(box['name'])})"
-    fields(box, where, _BOX_KEYS)
+        where += f" ({check.shown(box['name'])})"
+    given = check.fields(box, where, _BOX_KEYS)
     if ("name" in box) != named:
+        has = ("none", "one")
         raise InvalidFile(
             f"{where}: either all boxes have a name or none has, but this one has "
-            f"{'none' if named else 'one'} and boxes[0] has {'one' if named else 'none'}."
+            f"{has[not named]} and boxes[0] has {has[named]}."
         )
-    title = name(box["name"], f"{where}: name") if named else None
-    given = box
+    title = check.name(box["name"], f"{where}: name") if named else None
     if "kind" in box:
-        kind = name(box["kind"], f"{where}: kind")
+        kind = check.name(box["kind"], f"{where}: kind")
         if kind not in kinds:
-            raise InvalidFile(f"{where}: there is no kind {shown(kind)}{like(kind, kinds)}")
+            raise InvalidFile(
+                f"{where}: there is no kind {check.shown(kind)}{check.like(kind, kinds)}"
+            )
         given = {**kinds[kind], **box}
     short = "outcomes" in given
     missing = [k for k in (("cost",) if short else ("cost", "rewards", "law")) if k not in given]
@@ -202,11 +176,11 @@ def _entry(i: int, box: Any, kinds: dict[str, Any], named: bool) -> JsonBox:
         )
     parent = box.get("parent")
     if parent is not None and named:
-        name(parent, f"{where}: parent")
+        check.name(parent, f"{where}: parent")
     return JsonBox(where, title, parent, given)
 
 
-def _line(one: JsonBox, length: int) -> Iterator[JsonBox]:
+def _line(one: JsonBox, length: int) -> list[JsonBox]:
     """The boxes of a line: B.1 hangs on the parent of B, B.2 on B.1, and so on."""
     if one.name is None or one.parent is None:
         raise InvalidFile(
@@ -214,10 +188,11 @@ def _line(one: JsonBox, length: int) -> Iterator[JsonBox]:
             f"the line below it."
         )
     given = {key: x for key, x in one.given.items() if key != LENGTH}
-    yield one._replace(name=f"{one.name}.1", given=given)
+    boxes = [JsonBox(one.where, f"{one.name}.1", one.parent, given)]
     given = {key: x for key, x in given.items() if key != COUNT}  # of the line as a whole
     for i in range(2, length + 1):
-        yield JsonBox(one.where, f"{one.name}.{i}", f"{one.name}.{i - 1}", given)
+        boxes.append(JsonBox(one.where, f"{one.name}.{i}", boxes[-1].name, given))
+    return boxes
 
 
 class _Reader:
@@ -239,7 +214,7 @@ class _Reader:
         """A box as the common reader takes it."""
         given, where, root = entry.given, entry.where, entry.parent is None
         source = Source(
-            lambda what: f"{where}: {what}", _canonical, _amount, is_number, most=MAX_DENSE
+            lambda what: f"{where}: {what}", _canonical, _amount, check.is_number, most=MAX_DENSE
         )
         values: dict[str, Any] = {}
         for one in BY_BOX:
@@ -247,18 +222,18 @@ class _Reader:
                 continue
             x, at = given[one.key], f"{where}: {one.key}"
             if one.form == "entry":
-                x = read_value(one, x, at)
-            elif is_number(x):
+                x = check.read_value(one, x, at)
+            elif check.is_number(x):
                 x = float(x)
             elif isinstance(x, list):
-                x = self.once(array, x, where=at)
+                x = self.once(check.array, x, where=at)
             elif not isinstance(x, dict):
-                wrong(at, "a number, a list, a list of lists or an object", x)
+                check.wrong(at, "a number, a list, a list of lists or an object", x)
             values[one.name] = x
         if "outcomes" in given:
             raw, rewards, at = given["outcomes"], given.get("rewards"), f"{where}: outcomes"
             if not isinstance(raw, dict) or not raw:
-                wrong(at, "an object with at least one entry", raw)
+                check.wrong(at, "an object with at least one entry", raw)
             own = self.once(
                 lambda *_: read_outcomes(source, raw, rewards, root), raw, rewards, root, where=at
             )
@@ -274,14 +249,14 @@ class _Reader:
         if states is not None:
             if not isinstance(states, list) or len(states) != len(values):
                 what = f"a list of {len(values)} names, one for each reward"
-                wrong(f"{where}: states", what, states)
-            states = tuple(name(s, f"{where}: states[{i}]") for i, s in enumerate(states))
-        return BoxOutcomes(states, values, self.once(array, law, where=f"{where}: law"))
+                check.wrong(f"{where}: states", what, states)
+            states = tuple(check.name(s, f"{where}: states[{i}]") for i, s in enumerate(states))
+        return BoxOutcomes(states, values, self.once(check.array, law, where=f"{where}: law"))
 
     def _rewards(self, x: Any, where: str) -> FloatArray:
         if not isinstance(x, list) or not x:
-            wrong(where, "a list of numbers, with null for a state without a reward", x)
-        values = numbers([0 if r is None else r for r in x], where, "a number or null")
+            check.wrong(where, "a list of numbers, with null for a state without a reward", x)
+        values = check.numbers([0 if r is None else r for r in x], where, "a number or null")
         values[[r is None for r in x]] = self.none
         return values
 
@@ -294,7 +269,7 @@ def _amount(key: str) -> float | None:
 
 def _canonical(key: str) -> str:
     """The name that a key stands for: 900 for 900.0 and 9e2."""
-    amount = _amount(name(key, "a state"))
+    amount = _amount(check.name(key, "a state"))
     return key if amount is None else label(amount)
 
 
@@ -310,26 +285,18 @@ def pieces(forest: Forest) -> Iterator[str]:
         yield '  "kinds": {\n'
         yield ",\n".join(f'    "k{i}": {writer.kind(i)}' for i in range(len(writer.leader)))
         yield "\n  },\n"
-    yield '  "boxes": [\n'
-    n = len(forest)
-    for i in range(0, n, _BOXES_AT_ONCE):
-        end = min(i + _BOXES_AT_ONCE, n)
-        yield ",\n".join(f"    {writer.box(v)}" for v in range(i, end))
-        yield ",\n" if end < n else "\n"
-    yield "  ]\n}\n"
+    yield '  "boxes": ['
+    for i in range(0, len(forest), _BOXES_AT_ONCE):
+        some = range(i, min(i + _BOXES_AT_ONCE, len(forest)))
+        yield ",\n" if i else "\n"
+        yield ",\n".join(f"    {writer.box(v)}" for v in some)
+    yield "\n  ]\n}\n"
 
 
 class _Writer:
     """Text of kinds and boxes. A kind says what the first box of it says; the others differ.
 
     Boxes with the same law are of one kind; of the others, those with the same rewards.
-
-    Attributes
-    ----------
-    kind_of : array of int
-        The kind of each box; -1: none.
-    leader, gives_law : arrays
-        The first box of each kind, and whether the kind gives the law.
     """
 
     def __init__(self, f: Forest) -> None:
@@ -343,9 +310,9 @@ class _Writer:
         shared = np.flatnonzero(same_law | _shared(key))
         _, first, number = np.unique(key[shared], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))  # kinds are numbered as they appear
-        self.kind_of = np.full(len(f), -1, np.int64)
+        self.kind_of = np.full(len(f), -1, np.int64)  # -1: none
         self.kind_of[shared] = rank[number]
-        self.leader = shared[np.sort(first)]
+        self.leader = shared[np.sort(first)]  # the first box of each kind
         self.gives_law = same_law[self.leader]
 
     def kind(self, i: int) -> str:
@@ -379,14 +346,12 @@ class _Writer:
         """The cost, and what else comes with the opening."""
         for key, pool in self.openings:
             entry = pool[int(self.forest.cost[v])]
-            flat = entry[:, 0] if entry.shape[1] == 1 else entry
-            text = _numbers(entry[0])[1:-1] if entry.shape == (1, 1) else _numbers(flat)
-            yield f'"{key}": {text}'
+            text = _numbers(entry[:, 0] if entry.shape[1] == 1 else entry)
+            yield f'"{key}": {text[1:-1] if entry.size == 1 else text}'
 
     def _rewards(self, v: int, unlike: int = -1) -> Iterator[str]:
         """Rewards and names of the states; ``unlike`` is a box whose names must not be taken."""
-        f = self.forest
-        row = int(f.reward[v])
+        f, row = self.forest, int(self.forest.reward[v])
         yield f'"rewards": {_numbers(f.rewards[row][0])}'
         names = f.state_names[row]
         if names is not None:

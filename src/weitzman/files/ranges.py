@@ -25,19 +25,23 @@ _SPREAD = re.compile(r"([A-Za-z][A-Za-z0-9/ _-]{0,30})\(([^()]{1,200})\)")
 
 
 class Spread(NamedTuple):
-    """What one number may be; without a distribution it is triangular."""
+    """What one number may be: triangular, or of a family of distributions with its numbers."""
 
     low: float
     base: float
     high: float
-    distribution: Any = None
+    family: str = ""
+    numbers: tuple[float, ...] = ()
+
+    @property
+    def distribution(self) -> Any:
+        """The frozen distribution, None for a triangular one."""
+        return _made(self.family, *self.numbers) if self.family else None
 
     def times(self, factor: float) -> Spread:
-        """The same in another unit."""
-        law = None if self.distribution is None else _Scaled(self.distribution, factor)
-        if factor == 1:
-            return self
-        return Spread(self.low * factor, self.base * factor, self.high * factor, law)
+        """The same in another unit, by which all numbers of all families are multiplied."""
+        three = self.low * factor, self.base * factor, self.high * factor
+        return Spread(*three, self.family, tuple(x * factor for x in self.numbers))
 
 
 class Range(NamedTuple):
@@ -46,7 +50,6 @@ class Range(NamedTuple):
     Attributes
     ----------
     box : str
-        The name of the box.
     field : str
         The column of a table that holds such numbers: ``"cost"``, ``"reward"`` and so on.
     base, low, high : float
@@ -78,7 +81,7 @@ class Range(NamedTuple):
 
     def quantile(self, u: Any) -> FloatArray:
         """Its quantiles."""
-        law = self.distribution or triangular(self.low, self.base, self.high)
+        law = self.distribution or _made("triangular", self.low, self.base, self.high)
         x = np.asarray(law.ppf(u), float)
         if self.field == "probability":
             return np.asarray(np.clip(x, 0.0, 1.0))
@@ -184,7 +187,7 @@ def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Sp
     ``number`` reads one number; ``decimal``: commas are decimal, so that semicolons divide.
 
     >>> typed_spread("80/100/130", float, False)
-    Spread(low=80.0, base=100.0, high=130.0, distribution=None)
+    Spread(low=80.0, base=100.0, high=130.0, family='', numbers=())
     """
     parts = [part.strip() for part in text.split("/")]
     found = _SPREAD.fullmatch(text.strip())
@@ -199,20 +202,20 @@ def typed_spread(text: str, number: Callable[[str], float], decimal: bool) -> Sp
             raise InvalidFile(f"a range must rise from low to base to high, but there is {text!r}.")
         return Spread(low, base, high)
     name = re.sub(r"[^a-z0-9]", "", found[1].lower())
-    if name not in _MAKE:
+    if name not in _FORMS:
         raise InvalidFile(
-            f"a distribution must be one of {', '.join(_MAKE)}, but there is {text[:40]!r}."
+            f"a distribution must be one of {', '.join(_FORMS)}, but there is {text[:40]!r}."
         )
     mark = ";" if ";" in found[2] or decimal else ","
     try:
-        numbers = [number(part.strip()) for part in found[2].split(mark)]
-        law = _MAKE[name](*numbers)
+        numbers = tuple(number(part.strip()) for part in found[2].split(mark))
+        law = _made(name, *numbers)
         low, base, high = (float(x) for x in (law.ppf(0.1), law.mean(), law.ppf(0.9)))
+        if not all(abs(x) < _MOST for x in (low, base, high)):  # nor NaN
+            raise ValueError
     except (ValueError, TypeError):
         raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.") from None
-    if not all(abs(x) < _MOST for x in (low, base, high)):  # nor NaN
-        raise InvalidFile(f"{text[:60]!r} must be {_FORMS[name]}.")
-    return Spread(min(low, base), base, max(high, base), law)
+    return Spread(min(low, base), base, max(high, base), name, numbers)
 
 
 def typed_parts(text: str) -> list[str]:
@@ -223,108 +226,6 @@ def typed_parts(text: str) -> list[str]:
     return text.split("/") if text.count("/") == 2 else [text]
 
 
-def triangular(low: float, mode: float, high: float) -> Any:
-    """The triangular distribution."""
-    if not low <= mode <= high:
-        raise ValueError
-    if low == high:
-        return need("scipy.stats", "scipy").uniform(low, 0)
-    return need("scipy.stats", "scipy").triang((mode - low) / (high - low), low, high - low)
-
-
-def _pert(low: float, mode: float, high: float) -> Any:
-    if not low <= mode <= high or low == high:
-        raise ValueError
-    a, wide = 1 + 4 * (mode - low) / (high - low), high - low
-    return need("scipy.stats", "scipy").beta(a, 6 - a, low, wide)
-
-
-def _normal(mean: float, deviation: float) -> Any:
-    if not deviation > 0:
-        raise ValueError
-    return need("scipy.stats", "scipy").norm(mean, deviation)
-
-
-def _lognormal(mean: float, deviation: float) -> Any:
-    if not (mean > 0 and deviation > 0):
-        raise ValueError
-    s2 = math.log1p((deviation / mean) ** 2)
-    return need("scipy.stats", "scipy").lognorm(math.sqrt(s2), scale=mean * math.exp(-s2 / 2))
-
-
-def _uniform(low: float, high: float) -> Any:
-    if not low < high:
-        raise ValueError
-    return need("scipy.stats", "scipy").uniform(low, high - low)
-
-
-class Deciles:
-    """A normal distribution of two halves, by its 10th, 50th and 90th percentile."""
-
-    def __init__(self, p10: float, p50: float, p90: float) -> None:
-        if not p10 < p50 < p90:
-            raise ValueError
-        self._middle, self._below = p50, (p50 - p10) / _DECILE
-        self._above = (p90 - p50) / _DECILE
-        self._norm = need("scipy.stats", "scipy").norm
-
-    def _standard(self, x: Any) -> Any:
-        x = np.asarray(x, float) - self._middle
-        return x / np.where(x < 0, self._below, self._above)
-
-    def cdf(self, x: Any) -> Any:
-        """The chance of at most x."""
-        return self._norm.cdf(self._standard(x))
-
-    def sf(self, x: Any) -> Any:
-        """The chance of more than x."""
-        return self._norm.sf(self._standard(x))
-
-    def ppf(self, q: Any) -> Any:
-        """The quantiles."""
-        z = self._norm.ppf(q)
-        return self._middle + z * np.where(z < 0, self._below, self._above)
-
-    def isf(self, q: Any) -> Any:
-        """The quantiles from above."""
-        z = self._norm.isf(q)
-        return self._middle + z * np.where(z < 0, self._below, self._above)
-
-    def mean(self) -> float:
-        """The mean."""
-        return self._middle + (self._above - self._below) / math.sqrt(2 * math.pi)
-
-
-class _Scaled:
-    """A distribution in another unit."""
-
-    def __init__(self, law: Any, factor: float) -> None:
-        self._law, self._factor = law, factor
-
-    def cdf(self, x: Any) -> Any:
-        return self._law.cdf(np.asarray(x) / self._factor)
-
-    def sf(self, x: Any) -> Any:
-        return self._law.sf(np.asarray(x) / self._factor)
-
-    def ppf(self, q: Any) -> Any:
-        return self._law.ppf(q) * self._factor
-
-    def isf(self, q: Any) -> Any:
-        return self._law.isf(q) * self._factor
-
-    def mean(self) -> float:
-        return float(self._law.mean()) * self._factor
-
-
-_MAKE: dict[str, Callable[..., Any]] = {
-    "normal": _normal,
-    "lognormal": _lognormal,
-    "triangular": triangular,
-    "pert": _pert,
-    "uniform": _uniform,
-    "p10p50p90": Deciles,
-}
 _FORMS = {
     "normal": "normal(mean; standard deviation)",
     "lognormal": "lognormal(mean; standard deviation), both above 0",
@@ -333,3 +234,56 @@ _FORMS = {
     "uniform": "uniform(low; high)",
     "p10p50p90": "P10/P50/P90(low; middle; high)",
 }
+
+
+def _made(family: str, *numbers: float) -> Any:
+    """The distribution of a family; a ValueError or TypeError for wrong numbers."""
+    stats = need("scipy.stats", "scipy")
+
+    def two(a: float, b: float) -> Any:
+        if family == "uniform":
+            return stats.uniform(a, b - a) if a < b else None
+        if b <= 0 or (family == "lognormal" and a <= 0):
+            return None
+        s2 = math.log1p((b / a) ** 2) if family == "lognormal" else 0.0
+        scale = a * math.exp(-s2 / 2)
+        return stats.lognorm(math.sqrt(s2), scale=scale) if s2 else stats.norm(a, b)
+
+    def three(low: float, mode: float, high: float) -> Any:
+        if not low <= mode <= high:
+            return None
+        if low == high:
+            return stats.uniform(low, 0) if family == "triangular" else None
+        at, wide = (mode - low) / (high - low), high - low
+        if family == "triangular":
+            return stats.triang(at, low, wide)
+        if family == "pert":
+            return stats.beta(1 + 4 * at, 5 - 4 * at, low, wide)
+        return Deciles(low, mode, high) if low < mode < high else None
+
+    law = (two if family in ("normal", "lognormal", "uniform") else three)(*numbers)
+    if law is None:
+        raise ValueError
+    return law
+
+
+class Deciles:
+    """A normal distribution of two halves, by its 10th, 50th and 90th percentile."""
+
+    def __init__(self, p10: float, p50: float, p90: float) -> None:
+        self._middle, self._norm = p50, need("scipy.stats", "scipy").norm
+        self._below, self._above = (p50 - p10) / _DECILE, (p90 - p50) / _DECILE
+
+    def cdf(self, x: Any) -> Any:
+        """The chance of at most x."""
+        x = np.asarray(x, float) - self._middle
+        return self._norm.cdf(x / np.where(x < 0, self._below, self._above))
+
+    def ppf(self, q: Any) -> Any:
+        """The quantiles."""
+        z = self._norm.ppf(q)
+        return self._middle + z * np.where(z < 0, self._below, self._above)
+
+    def mean(self) -> float:
+        """The mean."""
+        return self._middle + (self._above - self._below) / math.sqrt(2 * math.pi)

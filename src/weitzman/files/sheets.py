@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import csv
 import datetime
-import gzip
 import io
 import os
 import re
 import unicodedata
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -27,14 +25,14 @@ from .._common.disk import check_regular
 from .._common.numbers import plain_number, such
 from .._common.optional import need
 from ..errors import InvalidFile
-from .documents import packed_limit
+from .documents import packed_limit, unpacked
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
-SUFFIXES = (*TEXT, WORKBOOK, ".xlsm", ".ods")
+READ_ONLY = (".xlsm", ".ods")
+SUFFIXES = (WORKBOOK, *TEXT, *READ_ONLY)
 
 _SEPARATORS = ",;\t"
-_MOST = 2**29  # bytes of a text
 _LOOKED = 20  # rows that tell the separator
 _OWN_FORMATS = 164  # number formats from here on are those of the workbook itself
 _COLUMNS = 200  # of a sheet; further columns are not read
@@ -91,9 +89,9 @@ def is_table(name: str) -> bool:
 
 def sheets(path: str) -> list[Sheet]:
     """The sheets of a file; a text has one."""
-    check_regular(os.stat(path))
     if path.lower().endswith(TEXT):
         return [Sheet("", list(text_rows(decoded(unpacked(path)))))]
+    check_regular(os.stat(path))
     _check_packed(path)
     read = _open_document if path.lower().endswith(".ods") else _workbook
     try:
@@ -113,39 +111,18 @@ def sheets(path: str) -> list[Sheet]:
 def decoded(data: bytes) -> str:
     """Decode text: by its byte order mark, else as UTF-8, else as Windows writes it."""
     marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-    encoding = next((name for mark, name in marks.items() if data.startswith(mark)), "")
-    if not encoding and b"\0" in data[:2]:
+    encoding = next((name for mark, name in marks.items() if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in data[:2]:
         encoding = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be"
     try:
-        return data.decode(encoding or "utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        if not encoding:
+        if encoding == "utf-8":
             return data.decode("cp1252", errors="replace")
         raise InvalidFile(
             f"the text begins as {encoding.upper()}, but byte {error.start} does not fit. Save the "
             f"file again."
         ) from None
-
-
-def unpacked(path: str) -> bytes:
-    """The bytes of a text, unpacked if its name ends in .gz."""
-    if not path.lower().endswith(".gz"):
-        if os.path.getsize(path) > _MOST:
-            raise InvalidFile(f"a table must have at most {_MOST:,} bytes, but it has more.")
-        with open(path, "rb") as file:
-            return file.read()
-    most = packed_limit(os.path.getsize(path))
-    try:
-        with gzip.open(path, "rb") as packed:
-            data = packed.read(most + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"not a complete gzip file: {str(error).rstrip('.')}.") from None
-    if len(data) > most:
-        raise InvalidFile(
-            f"a packed table of this size must have at most {most:,} bytes once unpacked, but it "
-            f"has more. Unpack it."
-        )
-    return data
 
 
 def text_rows(text: str) -> Iterator[SheetRow]:
@@ -252,15 +229,15 @@ def _value(cell: dict[str, Any], book: Any, where: str) -> Any:
         return None
     if cell["data_type"] == "e":
         return NoValue(f"{where} holds the error {value}. Correct its formula.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        style = book._cell_styles[cell["style_id"]].numFmtId
-        if style in (9, 10):  # percentages of Excel itself
-            return _shown(value, "", True)
-        if style >= _OWN_FORMATS:  # others show the currency of the reader
-            form = book._number_formats[style - _OWN_FORMATS]
-            return _shown(value, _currency(form), "%" in re.sub(r'"[^"]*"', "", form))
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    return (value.strip() or None) if isinstance(value, str) else value
+    style = book._cell_styles[cell["style_id"]].numFmtId
+    if style < _OWN_FORMATS:  # of Excel itself: two percentages, and currencies of the reader
+        return _shown(value, "", style in (9, 10))
+    form = book._number_formats[style - _OWN_FORMATS]
+    return _shown(value, _currency(form), "%" in re.sub(r'"[^"]*"', "", form))
 
 
 def _shown(value: float, currency: str, percent: bool) -> float:
@@ -271,14 +248,12 @@ def _shown(value: float, currency: str, percent: bool) -> float:
 @cache
 def _currency(number_format: str) -> str:
     """The currency in a number format: `#,##0 [$€-407]`, `"$"#,##0`."""
-    named = re.search(r"\[\$([^\]\[-]+)", number_format)
-    if named:
+    if named := re.search(r"\[\$([^\]\[-]+)", number_format):
         return named[1].strip()
-    for text in re.findall(r'"([^"]*)"', number_format):  # a unit such as k€
-        if any(unicodedata.category(c) == "Sc" for c in text):
-            return str(text).strip()
+    quoted = re.findall(r'"([^"]*)"', number_format)  # perhaps a unit such as k€
     bare = re.sub(r"\[[^\]\[]*\]", "", number_format)
-    return next((c for c in bare if unicodedata.category(c) == "Sc"), "")
+    money = (x for x in [*quoted, *bare] if any(unicodedata.category(c) == "Sc" for c in x))
+    return next(money, "").strip()
 
 
 def _check_packed(path: str) -> None:
@@ -307,38 +282,33 @@ def _open_document(file: Any) -> list[Sheet]:
         raise InvalidFile("not a workbook: it declares a document type.")
     root = ElementTree.fromstring(data)
     hidden = {
-        style.get(_ods("style", "name"))
-        for style in root.iter(_ods("style", "style"))
-        for about in style.iter(_ods("style", "table-properties"))
-        if about.get(_ods("table", "display")) == "false"
+        style.get(_ods("style:name"))
+        for style in root.iter(_ods("style:style"))
+        for about in style.iter(_ods("style:table-properties"))
+        if about.get(_ods("table:display")) == "false"
     }
-    return [
-        _ods_sheet(table, table.get(_ods("table", "style-name")) in hidden)
-        for table in root.iter(_ods("table", "table"))
-    ]
+    tables = root.iter(_ods("table:table"))
+    return [_ods_sheet(table, table.get(_ods("table:style-name")) in hidden) for table in tables]
 
 
-def _ods(space: str, name: str) -> str:
+def _ods(name: str) -> str:
+    space, _, name = name.partition(":")
     return f"{{urn:oasis:names:tc:opendocument:xmlns:{space}:1.0}}{name}"
 
 
 def _ods_sheet(table: Any, hidden: bool) -> Sheet:
-    name = table.get(_ods("table", "name"), "")
+    name = table.get(_ods("table:name"), "")
     rows, merged, number = list[SheetRow](), list[Merged](), 1
-    for row in table.iter(_ods("table", "table-row")):
-        times = max(1, int(row.get(_ods("table", "number-rows-repeated"), 1)))
+    for row in table.iter(_ods("table:table-row")):
+        times = max(1, int(row.get(_ods("table:number-rows-repeated"), 1)))
         cells: list[Any] = []
         for cell in row:
-            wide = max(1, int(cell.get(_ods("table", "number-columns-repeated"), 1)))
-            tall = int(cell.get(_ods("table", "number-rows-spanned"), 1))
-            if tall > 1:
-                across = int(cell.get(_ods("table", "number-columns-spanned"), 1))
-                ends = range(len(cells), min(len(cells) + across, _COLUMNS))
-                merged += [Merged(i, number, number + tall - 1) for i in ends[:1]]
-            if cell.tag == _ods("table", "covered-table-cell"):
-                x = None
-            else:
-                x = _ods_value(cell, f"row {number} of sheet {name!r}")
+            wide = max(1, int(cell.get(_ods("table:number-columns-repeated"), 1)))
+            tall = int(cell.get(_ods("table:number-rows-spanned"), 1))
+            if tall > 1 and len(cells) < _COLUMNS:
+                merged.append(Merged(len(cells), number, number + tall - 1))
+            covered = cell.tag == _ods("table:covered-table-cell")
+            x = None if covered else _ods_value(cell, f"row {number} of sheet {name!r}")
             cells += [x] * min(wide, _COLUMNS - len(cells))
         if any(x is not None for x in cells):
             if times > _REPEATED:
@@ -346,23 +316,23 @@ def _ods_sheet(table: Any, hidden: bool) -> Sheet:
                     f"sheet {name!r} must have at most {_REPEATED:,} equal rows below each other, "
                     f"but row {number} is there {times:,} times. Delete those that mean nothing."
                 )
-            away = row.get(_ods("table", "visibility")) in ("collapse", "filter")
+            away = row.get(_ods("table:visibility")) in ("collapse", "filter")
             rows += [SheetRow(number + i, list(cells), away) for i in range(times)]
         number += times
     return Sheet(name, rows, merged, hidden)
 
 
 def _ods_value(cell: Any, where: str) -> Any:
-    kind = cell.get(_ods("office", "value-type"))
-    text = "\n".join("".join(p.itertext()) for p in cell.iter(_ods("text", "p"))).strip()
+    kind = cell.get(_ods("office:value-type"))
+    text = "\n".join("".join(p.itertext()) for p in cell.iter(_ods("text:p"))).strip()
     if kind in ("float", "percentage", "currency"):
-        x = float(cell.get(_ods("office", "value")))
-        currency = cell.get(_ods("office", "currency"), "") if kind == "currency" else ""
+        x = float(cell.get(_ods("office:value")))
+        currency = cell.get(_ods("office:currency"), "") if kind == "currency" else ""
         return _shown(x, currency, kind == "percentage")
     if kind == "boolean":
-        return cell.get(_ods("office", "boolean-value")) == "true"
+        return cell.get(_ods("office:boolean-value")) == "true"
     if kind == "date":
-        return datetime.date.fromisoformat(cell.get(_ods("office", "date-value"))[:10])
-    if cell.get(_ods("table", "formula")) is not None and re.match(r"#\w|Err:\d", text):
+        return datetime.date.fromisoformat(cell.get(_ods("office:date-value"))[:10])
+    if cell.get(_ods("table:formula")) is not None and re.match(r"#\w|Err:\d", text):
         return NoValue(f"{where} holds the error {text[:20]}. Correct its formula.")
     return text or None

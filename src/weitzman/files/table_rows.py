@@ -23,24 +23,12 @@ COLUMNS = ("box", "parent", "parent_state", "state", "reward", "probability", "c
 def forest_of_rows(
     table: Mapping[str, list[Any]], place: Callable[[int], str], /, **settings: Any
 ) -> tuple[Forest, list[tuple[str, str]]]:
-    """The forest that the rows of a table describe.
+    """The forest that the rows of a table describe, and what is closed in it.
 
-    Parameters
-    ----------
-    table : mapping
-        Columns by name, None where a cell is empty. Boxes come in order of appearance, those called
-        0 to n - 1 in that order. Rows of probability 0 may be left out.
-    place : callable
-        Says where a row stands.
-    **settings
-        As :meth:`Forest.from_arrays` takes them.
-
-    Returns
-    -------
-    forest : Forest
-    closed : list of pairs
-        The boxes that cannot be opened after a state of their parent, since the table has no rows
-        for it, and these states, by name.
+    ``table`` has columns by name, None where a cell is empty; ``place`` says where a row stands.
+    Boxes come in order of appearance, those called 0 to n - 1 in that order. Rows of probability 0
+    may be left out. The pairs that are returned are boxes and states of their parent, by name,
+    after which they cannot be opened, since the table has no rows for it.
     """
     missing = [c for c in COLUMNS if c not in table]
     if missing:
@@ -67,14 +55,10 @@ class _Rows:
         self.box, self.above, self.given, self.own = (
             [x if x is None or type(x) is str else label(x) for x in table[c]] for c in names
         )
+        if not self.box:
+            raise InvalidForest("a forest needs at least one box, but the table has no rows.")
         bare = [i for i, x in enumerate(self.box) if x is None]
-        if bare or not self.box:
-            raise InvalidForest(
-                f"every row must name its box, but {place(bare[0])} does not "
-                f"({such(len(bare), 'row')})."
-                if bare
-                else "a forest needs at least one box, but the table has no rows."
-            )
+        self._refuse(bare, "every row must name its box", lambda _: "has no name")
         found: dict[Any, list[int]] = {}
         for i, name in enumerate(self.box):
             found.setdefault(name, []).append(i)
@@ -91,14 +75,11 @@ class _Rows:
         p = self._numbers("probability")
         self._check_laws(p)
         reward = self._rewards()
-        there = {f.headings[0]: f for f in BY_BOX if f.headings[0] in self.table}
-        openings = {
-            f.name: (f, self._numbers(column, needed=p > 0).tolist())
-            for column, f in there.items()
-            if f.form == "opening"
-        }
-        entries = {f.name: self._entry(f) for f in there.values() if f.form == "entry"}
-        number = {name: v for v, name in enumerate(self.rows_of)}
+        there = {f: f.headings[0] for f in BY_BOX if f.headings[0] in self.table}
+        openings = {f: self._numbers(column, needed=p > 0).tolist()
+                    for f, column in there.items() if f.form == "opening"}  # fmt: skip
+        entries = {f.name: self._entry(f) for f in there if f.form == "entry"}
+        number: dict[str | None, int] = {name: v for v, name in enumerate(self.rows_of)}
         chance, boxes, closed = p.tolist(), list[WrittenBox](), list[tuple[str, str]]()
         for name, rows in self.rows_of.items():
             place = {state: j for j, state in enumerate(self.states[name])}
@@ -110,12 +91,12 @@ class _Rows:
             closed += [(name, s) for s in self.states[up] if s not in laws] if up else []
             rewards = [reward[name, state] for state in place]
             titles = None if tuple(place) == digits(len(place)) else tuple(place)
-            said = {x: self._opening(f, rows, up, cost) for x, (f, cost) in openings.items()}
+            said = {f.name: self._opening(f, rows, up, cost) for f, cost in openings.items()}
             said |= {x: each[rows[0]] for x, each in entries.items()}
             source = Source(lambda what, name=name: f"the {what} of box {name!r}")  # type: ignore[misc]
             boxes.append(WrittenBox(source, BoxOutcomes(titles, rewards, rows=laws), said))
-        parent = [-1 if up is None else number[up] for up in map(self.parent.get, self.rows_of)]
-        names = None if tuple(number) == digits(len(number)) else list(number)
+        parent = [number.get(self.parent[name], -1) for name in self.rows_of]
+        names = None if tuple(number) == digits(len(number)) else list(self.rows_of)
         return assembled(boxes, parent, names, settings), closed
 
     def _opening(self, field: Field, rows: list[int], up: str | None, each: list[float]) -> Any:
@@ -136,11 +117,9 @@ class _Rows:
     def _rewards(self) -> dict[tuple[str, str], float | None]:
         """The reward of every state of every box."""
         found: dict[tuple[str, str], float | None] = {}
-        odd = []
-        for i, x in enumerate(self._numbers("reward", needed=False).tolist()):
-            amount = None if math.isnan(x) else x
-            if found.setdefault((self.box[i], self.own[i]), amount) != amount:
-                odd.append(i)
+        amounts = [None if math.isnan(x) else x for x in self._numbers("reward", needed=False)]
+        odd = [i for i, key in enumerate(zip(self.box, self.own, strict=True))
+               if found.setdefault(key, amounts[i]) != amounts[i]]  # fmt: skip
         self._refuse(odd, "a state has one reward", lambda _: "gives another than a row before it",
                      "Make two states of it.")  # fmt: skip
         return found
@@ -159,7 +138,7 @@ class _Rows:
             if field.type is int:
                 wrong = np.flatnonzero((each != np.floor(each)) | (np.abs(each) > MAX_COUNT))
                 rule = f"a {name} must be a whole number of at most {MAX_COUNT}"
-                self._refuse(wrong, rule, lambda _: "has another")
+                self._refuse(wrong, rule, lambda i: f"has {each[i]:.17g}")
             said = [field.type(x) for x in each.tolist()]
         first = {name: said[rows[0]] for name, rows in self.rows_of.items()}
         odd = [i for i, x in enumerate(said) if x != first[self.box[i]]]
@@ -169,38 +148,32 @@ class _Rows:
     # -- checks ---------------------------------------------------------------------------------
 
     def _check_names(self) -> None:
-        rows, up = range(len(self.box)), self.parent
+        up, each = self.parent, list(zip(self.above, self.given, strict=True))
         self._refuse(
-            [i for i in rows if self.above[i] is not None and self.above[i] not in up],
+            [i for i, (a, _) in enumerate(each) if a is not None and a not in up],
             "a parent must be a box of the table",
             lambda i: f"has {self.above[i]!r}, which is not a box{like(self.above[i], list(up))}",
             "Add its rows, or leave the parent of a root empty.",
         )
         for odd, rule, fault, advice in (
-            ([i for i in rows if self.above[i] != up[self.box[i]]],
+            ([i for i, (a, _) in enumerate(each) if a != up[self.box[i]]],
              "a box has one parent", "has another than the first", ""),
-            ([i for i in rows if self.own[i] is None], "every row must have a state", "has none",
-             "Name it, or take the row out if it describes no box."),
-            ([i for i in rows if self.above[i] is None and self.given[i] is not None],
+            ([i for i, x in enumerate(self.own) if x is None], "every row must have a state",
+             "has none", "Name it, or take the row out if it describes no box."),
+            ([i for i, (a, s) in enumerate(each) if a is None and s is not None],
              "a root has no parent_state", "has one", "Leave it empty, or name the parent."),
-            ([i for i in rows if self.above[i] is not None and self.given[i] is None],
+            ([i for i, (a, s) in enumerate(each) if a is not None and s is None],
              "a box with a parent needs a parent_state", "has none",
              "Fill in what the parent showed."),
         ):  # fmt: skip
             self._refuse(odd, rule, lambda _, fault=fault: fault, advice)  # type: ignore[misc]
-
-        def meant(i: int) -> str:
-            return like(self.given[i], list(self.states[self.above[i]]))
-
-        above = zip(self.above, self.given, strict=True)
         self._refuse(
-            [i for i, (a, s) in enumerate(above) if a is not None and s not in self.states[a]],
+            [i for i, (a, s) in enumerate(each) if a is not None and s not in self.states[a]],
             "a parent_state must be a state of the parent",
-            lambda i: (
-                f"has {self.given[i]!r}, a state that {self.above[i]!r} does not have{meant(i)}"
-            ),
+            lambda i: f"has {self.given[i]!r}, a state that {self.above[i]!r} does not have"
+                      f"{like(self.given[i], list(self.states[self.above[i]]))}",
             "Correct the name, or give the parent a row with it, of probability 0 if need be.",
-        )
+        )  # fmt: skip
 
     def _check_laws(self, p: FloatArray) -> None:
         """The rows that belong together, by the numbers that the user sees."""
@@ -244,10 +217,7 @@ class _Rows:
     ) -> FloatArray:
         """A column of numbers; NaN where one is missing and not needed."""
         cells = self.table[column] if given is None else given
-        try:
-            found = np.array(cells, np.float64)
-        except (TypeError, ValueError, OverflowError):
-            found = np.array([_as_number(x) for x in cells])
+        found = np.array([_as_number(x) for x in cells])
         bad = np.isnan(found)
         if bad.any():
             bad &= needed | np.array([x is not None for x in cells])
@@ -263,8 +233,9 @@ class _Rows:
         odd = list(rows)
         if odd:
             i = int(odd[0])
+            box = "" if self.box[i] is None else f" (box {self.box[i]!r})"
             raise InvalidForest(
-                f"{rule}, but {self.place(i)} (box {self.box[i]!r}) {fault(i)} "
+                f"{rule}, but {self.place(i)}{box} {fault(i)} "
                 f"({such(len(odd), 'row')}). {advice}".rstrip()
             )
 

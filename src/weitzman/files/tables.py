@@ -13,9 +13,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from .._common.disk import replacing
 from .._common.numbers import (
     PER_YEAR,
     PERIODS,
@@ -41,7 +42,7 @@ from .headings import NUMBERS, PER_BOX, TEST, Heading, Said, heading, yes_or_no
 from .ranges import RANGED, Range, Ranges, Spread, typed_parts, typed_spread
 from .sheets import NoValue, ShownNumber, sheets
 from .table_rows import forest_of_rows
-from .written_tables import TOTALS, write_forest
+from .written_tables import TOTALS
 
 _MONEY = ("reward", "cost")  # and the settings outside and risk_tolerance
 _ENDS = ("low", "high", "range")
@@ -61,7 +62,7 @@ _SCALES = {**SCALES, "thousand": 3, "thousands": 3, "000": 3, "000s": 3, "tsd": 
 
 
 class TableOptions(NamedTuple):
-    """Settings given beside a table; they take precedence over those in the table.
+    """Settings given beside a table, which take precedence over those in the table.
 
     ``outside`` infinite: something must be taken. ``comma``: what a comma in a number means.
     ``rate``: a number, or a text such as "10%". ``sheet``: the sheet that holds the table.
@@ -111,15 +112,6 @@ def table_reading(path: str, options: TableOptions = AS_WRITTEN) -> TableReading
     """Read a table with all that it says."""
     with explained(path, "read"):
         return _Table(heading(sheets(path), options.sheet), options).reading()
-
-
-def save_table(forest: Forest, path: str) -> None:
-    """Write a forest as a table, with settings above the heading where they are not the default."""
-    with explained(path, "written"):
-        if path.lower().endswith(".ods") or path.lower().endswith(".xlsm"):
-            raise InvalidFile("tables of this kind are only read. Write .xlsx or .csv.")
-        with replacing(path) as file:
-            write_forest(forest, file, path)
 
 
 class _Table:
@@ -272,30 +264,27 @@ class _Table:
         def one(text: str) -> float:
             found = typed_number(text, self.comma)
             if found.currency:
-                self._currency(column, found.currency, found.scale > 0, i)
+                self._currency(column, found.currency, found.scale > 0)
             return found.value
 
         if isinstance(x, ShownNumber) and x.currency:
-            self._currency(column, x.currency, False, i)
+            self._currency(column, x.currency, False)
         if isinstance(x, int | float) and not isinstance(x, bool):
             return _as_float(x)
+        field = column.partition(" ")[0]
         if isinstance(x, str):
-            if column.partition(" ")[0] in _MONEY and _FRACTION.fullmatch(x):
+            if field in _MONEY and _FRACTION.fullmatch(x):
                 raise InvalidFile(
                     f"row {self.numbers[i]}: {x!r} may be a fraction or a range. Write a number "
                     f"with decimals, or low/base/high."
                 )
-            try:
+            with suppress(ValueError):
                 return one(x)
-            except ValueError:
-                pass
-            spread = None
-            if column.partition(" ")[0] in RANGED:
-                try:
-                    spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
-                except InvalidFile as error:
-                    raise InvalidFile(f"row {self.numbers[i]}: {error}") from None
-            if spread is not None:
+            try:
+                spread = typed_spread(x, one, self.comma is Comma.DECIMAL)
+            except InvalidFile as error:
+                raise InvalidFile(f"row {self.numbers[i]}: {error}") from None
+            if spread is not None and field in RANGED:
                 return spread
         date = " Spreadsheets turn 1/2 into a date: format the cell as text."
         is_date = isinstance(x, datetime.date | datetime.time)
@@ -305,10 +294,9 @@ class _Table:
             f"{date if is_date else ''}"
         )
 
-    def _currency(self, column: str, currency: str, scaled: bool, i: int) -> None:
-        column = column.partition(" ")[0]
-        if column in self.currencies:
-            seen = self.currencies[column]
+    def _currency(self, column: str, currency: str, scaled: bool) -> None:
+        seen = self.currencies.get(column.partition(" ")[0])
+        if seen is not None:
             seen[currency] = seen.get(currency, True) and scaled
 
     def _join_ends(self, column: str) -> None:
@@ -318,14 +306,17 @@ class _Table:
         cells, spreads = self.columns[column], list[Spread | None]()
         ends = [self.columns.pop(f"{column} {end}", [None] * len(cells)) for end in _ENDS]
         for i, (x, low, high, given) in enumerate(zip(cells, *ends, strict=True)):
-            if isinstance(x, Spread) and not (column == "reward" and x.distribution is not None):
+            if isinstance(x, Spread) and not (column == "reward" and x.family):
                 spreads.append(x)
                 cells[i] = x.base
                 continue
             base = x.base if isinstance(x, Spread) else x
             if isinstance(given, Spread):
                 base = given.base if base is None else base
-                given = given._replace(base=min(max(base, given.low), given.high))
+                if given.family:
+                    given = given._replace(base=min(max(base, given.low), given.high))
+                else:
+                    given = self._spread(column, i, given.low, base, given.high)
             elif given is not None:
                 raise InvalidFile(
                     f"a {column} range must be a range such as 80/100/130, but row "
@@ -361,39 +352,34 @@ class _Table:
             field = _SETTING.get(said.key)
             if field is None or said.key in ("unit", "rate"):
                 continue
-            if field.type in (float, int):
-                amounts[said.key] = self._amount(said)
-                if not math.isfinite(amounts[said.key].value) and said.key != "outside":
-                    raise InvalidFile(f"{said.where} must be a finite number.")
-                x = amounts[said.key].value
-                if field.type is int and (x != math.floor(x) or abs(x) > 2**53):
-                    raise InvalidFile(
-                        f"{said.where} must be a whole number, but it is {said.value!r}."
-                    )
-                found[said.key] = int(x) if field.type is int else x
-            else:
+            if field.type not in (float, int):
                 found[said.key] = _worded(said, field.type, field.words)
+                continue
+            amounts[said.key] = self._amount(said)
+            x = amounts[said.key].value
+            if not math.isfinite(x) and said.key != "outside":
+                raise InvalidFile(f"{said.where} must be a finite number.")
+            if field.type is int and (x != math.floor(x) or abs(x) > 2**53):
+                raise InvalidFile(f"{said.where} must be a whole number, but it is {said.value!r}.")
+            found[said.key] = field.type(x)
         unit = self._unit(amounts, found)
         for name in ("outside", "minimize"):
             if (given := getattr(self.options, name)) is not None:
                 found[name] = bool(given) if name == "minimize" else given
-        if "loss" in self.head.titles["reward"].lower() and "minimize" not in found:
-            found["minimize"] = True
-        rate = self._rate()
-        found |= {} if rate is None else {"rate": rate}
-        more = self.options.terms()
-        more.pop("rate", None)
-        return found | more, unit
+        if "loss" in self.head.titles["reward"].lower().partition("(")[0]:
+            found.setdefault("minimize", True)
+        found |= self.options.terms()
+        if (rate := self._rate()) is not None:
+            found["rate"] = rate
+        return found, unit
 
     def _amount(self, said: Said) -> Typed:
         value = said.value
         if said.key == "outside" and str(value).strip().lower() == "none":
             return Typed(math.inf)
         if isinstance(value, str):
-            try:
+            with suppress(ValueError):
                 return typed_number(value, self.comma)
-            except ValueError:
-                pass
         elif isinstance(value, int | float) and not isinstance(value, bool):
             return Typed(_as_float(value), getattr(value, "currency", ""))
         none = ", or none if something must be taken," if said.key == "outside" else ","
@@ -423,8 +409,7 @@ class _Table:
                 first, other = sorted((target, one))
                 raise InvalidFile(
                     f"rewards and costs must be in one unit, but there are {first!r} and "
-                    f"{other!r}. "
-                    f"Convert the amounts of one of them."
+                    f"{other!r}. Convert the amounts of one of them."
                 )
         for column in _MONEY:
             power, _ = _scaled(own.get(column, target))
@@ -432,16 +417,11 @@ class _Table:
                 size = _scaled(currency)[0]
                 if size == power and not (power and scaled):
                     continue
-                if (power or size) and not scaled:
+                if power or (size and not scaled):
                     raise InvalidFile(
                         f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
                         f"but some of its cells are in {currency}. Write its cells without a "
                         f"currency."
-                    )
-                if power:
-                    raise InvalidFile(
-                        f"the column {self.head.titles[column]!r} is in {own.get(column, target)}, "
-                        f"so that its cells need no {currency}. Write the numbers alone."
                     )
             self._multiply(column, 10.0 ** (power - wanted[0]))
         several = len({_scaled(x)[0] for x in (*own.values(), target)}) > 1
@@ -501,40 +481,31 @@ class _Table:
     def _typed_rate(self, said: Said | None, given: float | str | None) -> tuple[TypedRate, str]:
         """The rate as it is meant, and as it is written."""
         if said is None:
-            if isinstance(given, str):
-                return typed_rate(given), given
-            assert given is not None
-            return TypedRate(float(given)), f"{given:g}"
-        value, words = said.value, set(re.split(r"[\W_]+", said.name.lower()))
-        per = next((PERIODS[w] for w in sorted(words) if w in PERIODS and len(w) > 2), "")
-        per = per or ("year" if re.search(r"\bp\.? ?a\b", said.name.lower()) else "")
-        continuous = any(w.startswith("contin") for w in words)
-        compounds = not continuous and bool(words & {"discount", "interest", "annual", "wacc"})
-        shown = value if isinstance(value, str) else number(float(value)) if isinstance(
-            value, int | float) else ""  # fmt: skip
-        if isinstance(value, ShownNumber) and value.percent:
-            shown = f"{100 * value:.10g}%"
-        elif shown and said.unit == "%":
-            shown = f"{shown.rstrip(' %')}%"
-            value = shown
+            shown = given if isinstance(given, str) else f"{given:g}"
+            return typed_rate(given if isinstance(given, str) else repr(given)), shown
+        value, name = said.value, said.name.lower()
+        words = sorted(set(re.split(r"[\W_]+", name)))
+        more = [w for w in words if w.startswith("contin") or (w in PERIODS and len(w) > 2)]
+        more += ["year"] if re.search(r"\bp\.? ?a\b", name) else []
+        compounds = not {"discount", "interest", "annual", "wacc"}.isdisjoint(words)
+        text, comma = str(value), self.comma
+        shown = text
+        if isinstance(value, int | float):  # all digits count, and six are shown
+            percent = getattr(value, "percent", False)
+            x, comma = float(Decimal(str(float(value))).scaleb(2 * percent)), Comma.THOUSANDS
+            text, shown = f"{x!r}{'%' * percent}", f"{number(x)}{'%' * percent}"
+        if said.unit == "%" and "%" not in text:
+            text, shown = f"{text}%", f"{shown}%"
         try:
-            if isinstance(value, bool) or not shown:
-                raise ValueError
-            if isinstance(value, int | float) and not getattr(value, "percent", False):
-                rate = TypedRate(float(value))
-                if compounds:
-                    rate = TypedRate(math.log1p(value), "", float(value))
-            else:
-                rate = typed_rate(f"{shown} {'continuous' if continuous else ''}".strip(),
-                                  self.comma, compounds)  # fmt: skip
-            mistyped = (rate.compounded or 0) >= 1 and "%" not in shown  # 10 is meant to be 10%
-            if mistyped or not math.isfinite(rate.continuous):
+            rate = typed_rate(" ".join([text, *more]), comma, compounds)
+            mistyped = (rate.compounded or 0) >= 1 and "%" not in text  # 10 is meant to be 10%
+            if mistyped or isinstance(value, bool) or not math.isfinite(rate.continuous):
                 raise ValueError
         except (ValueError, OverflowError):
             raise InvalidFile(
                 f"{said.where} must be a number such as 10% or 0.1, but it is {value!r}."
             ) from None
-        return rate._replace(per=rate.per or per), shown
+        return rate, shown
 
     # -- boxes ------------------------------------------------------------------------------------
 
@@ -572,17 +543,16 @@ class _Table:
         """
         if not any(c in self.columns for c in TEST):
             return
-        n = len(self.numbers)
         for column in (*TEST, "parent", "parent_state", "state", "reward"):
-            self.columns.setdefault(column, [None] * n)
-        for column, cells in self.columns.items():
-            if column in TEST and any(isinstance(x, Spread) for x in cells):
+            self.columns.setdefault(column, [None] * len(self.numbers))
+        for column in TEST:
+            if any(isinstance(x, Spread) for x in self.columns[column]):
                 raise InvalidFile(f"a {column} must be one number, but there is a range.")
         for box in self._rows_of("box"):
             rows = self._rows_of("box")[box]  # found anew: each test makes more of them
-            sens, spec = ({self.columns[c][i] for i in rows} for c in TEST)
-            if not sens == spec == {None}:
-                self._test(box, rows, sens, spec)
+            accuracy = [{self.columns[c][i] for i in rows} for c in TEST]
+            if any(x != {None} for x in accuracy):
+                self._test(box, rows, *accuracy)
 
     def _test(self, box: str, rows: list[int], *accuracy: set[Any]) -> None:
         behind: dict[str, list[int]] = {}
@@ -607,25 +577,24 @@ class _Table:
                 f"{place} must have one box behind it, with two states and their chances before "
                 f"the test, and without a parent_state."
             )
-        (true_positive,), (true_negative,) = accuracy
-        chance = [true_positive * prior[0] + (1 - true_negative) * prior[1]]
-        chance.append((1 - true_positive) * prior[0] + true_negative * prior[1])
-        after = [
-            true_positive * prior[0] / chance[0] if chance[0] > 0 else prior[0],
-            (1 - true_positive) * prior[0] / chance[1] if chance[1] > 0 else prior[0],
-        ]
-        name, state = self.columns["box"][tested[0]], self.columns["state"][tested[0]]
-        shown = list(zip(("positive", "negative"), chance, after, strict=True))
+        (hit,), (true_negative,) = accuracy
+        shown = []  # what the test shows, its chance, and that of the first state behind it then
+        for state, if_first, if_second in (
+            ("positive", hit, 1 - true_negative), ("negative", 1 - hit, true_negative)
+        ):  # fmt: skip
+            p = if_first * prior[0] + if_second * prior[1]
+            shown.append((state, p, if_first * prior[0] / p if p > 0 else prior[0]))
         new = {i: [{"state": s, "probability": p} for s, p, _ in shown] for i in rows}
         for i in tested:
             new[i] = [
                 {"parent_state": s, "probability": q if i == tested[0] else 1 - q}
                 for s, _, q in shown
             ]
+        name, first = self.columns["box"][tested[0]], self.columns["state"][tested[0]]
         self._replace(new)
         self.lines.append(
-            f"{box} is positive with chance {percent(chance[0])}; {label(state)} of {name} then "
-            f"has {percent(after[0])}, and {percent(after[1])} if it is negative (before: "
+            f"{box} is positive with chance {percent(shown[0][1])}; {label(first)} of {name} then "
+            f"has {percent(shown[0][2])}, and {percent(shown[1][2])} if it is negative (before: "
             f"{percent(prior[0])})"
         )
 
@@ -652,25 +621,23 @@ class _Table:
                 continue
             field = PER_BOX[column]
             for box, rows in self._rows_of("box").items():
-                here = [(label(self.columns["parent_state"][i]) if self.columns["parent_state"][i]
-                         is not None else None, label(self.columns["state"][i]), spreads[i])
-                        for i in rows]  # fmt: skip
-                each: dict[tuple[str | None, str | None], Spread | None] = {}
+                after = (self.columns["parent_state"][i] for i in rows)
+                given = [None if x is None else label(x) for x in after]
+                state: list[str | None] = [label(self.columns["state"][i]) for i in rows]
+                here = [spreads[i] for i in rows]
                 if field.form == "rewards":
-                    each = {(None, state): x for _, state, x in here if x is not None}
-                elif field.form == "law":
-                    each = {(given, state): x for given, state, x in here}
-                elif len({x and x[:3] for _, _, x in here}) == 1:
-                    each = {(None, None): here[0][2]}
-                else:
-                    each = {(given, state): x for given, state, x in here}
-                    if all(len({x and x[:3] for g, _, x in here if g == given}) == 1
-                           for given, _ in each):  # fmt: skip
-                        each = {(given, None): x for given, _, x in here}
+                    given = [None] * len(rows)
+                elif field.form == "opening" and len(set(zip(given, here, strict=True))) == len(
+                    set(given)
+                ):  # alike for all own states, and perhaps for all of the parent
+                    state = [None] * len(rows)
+                    given = given if len(set(here)) > 1 else state
+                keys = zip(given, state, strict=True)
+                each = {key: x for key, x in zip(keys, here, strict=True) if x is not None}
                 found += [
-                    Range(box, column, x.base, x.low, x.high, given, state, x.distribution)
-                    for (given, state), x in each.items() if x is not None
-                ]  # fmt: skip
+                    Range(box, column, x.base, x.low, x.high, *key, x.distribution)
+                    for key, x in each.items()
+                ]
         return Ranges(found)
 
     def _reveal(self) -> None:
@@ -680,10 +647,10 @@ class _Table:
             at = next((i for i, x in enumerate(cells) if isinstance(x, Spread)), None)
             if at is None:
                 return
-            box, state, spread = self.columns["box"][at], self.columns["state"][at], cells[at]
+            box, state, spread = (self.columns[c][at] for c in ("box", "state", "reward"))
             own = [i for i in self._rows_of("box")[label(box)]
                    if label(self.columns["state"][i]) == label(state)]  # fmt: skip
-            if any(not isinstance(cells[i], Spread) or cells[i][:3] != spread[:3] for i in own):
+            if any(cells[i] != spread for i in own):
                 raise InvalidFile(
                     f"a state has one reward, but row {self.numbers[own[-1]]} gives {box!r} "
                     f"another than row {self.numbers[own[0]]}."
@@ -702,9 +669,9 @@ class _Table:
                     for name, x, q in parts]
                 for i, p in chance.items()
             }  # fmt: skip
-            for i in self._rows_of("parent").get(label(box), ()):  # what follows is the same
-                if label(self.columns["parent_state"][i]) == label(state):
-                    new[i] = [{"parent_state": name} for name in names]
+            follow = self._rows_of("parent").get(label(box), ())  # what follows is the same
+            new |= {i: [{"parent_state": name} for name in names] for i in follow
+                    if label(self.columns["parent_state"][i]) == label(state)}  # fmt: skip
             self._replace(new)
             self.revealed.add((label(box), label(state)))
             self.lines.append(
@@ -714,16 +681,16 @@ class _Table:
 
     def _copies(self, box: str) -> float:
         """How many copies of a box there are, those of the boxes above it counted."""
-        rows, copies = self._rows_of("box"), 1.0
-        for _ in range(len(rows)):
-            first = rows[box][0] if box in rows else None
-            if first is None:
+        rows, copies, counts = self._rows_of("box"), 1.0, self.columns.get("count")
+        for _ in range(len(rows)):  # cycles are reported later
+            if box not in rows:
                 break
-            count = self.columns["count"][first] if "count" in self.columns else None
-            copies *= 1 if count is None else count
-            if self.columns["parent"][first] is None:
+            first = rows[box][0]
+            copies *= (counts[first] if counts else None) or 1
+            up = self.columns["parent"][first]
+            if up is None:
                 break
-            box = label(self.columns["parent"][first])
+            box = label(up)
         return copies
 
     # -- for people --------------------------------------------------------------------------------
@@ -733,19 +700,17 @@ class _Table:
         head = self.head
         read = [title if title.strip().lower() == key else f"{title} ({key})"
                 for key, title in head.titles.items()]  # fmt: skip
-        yield f"columns: {', '.join(read)}"
-        if head.ignored:
-            yield f"columns not read: {', '.join(head.ignored)}"
-        if head.above:
-            yield f"rows above the heading not read: {', '.join(head.above)}"
+        for what, some in (("columns", read), ("columns not read", head.ignored),
+                           ("rows above the heading not read", head.above)):  # fmt: skip
+            if some:
+                yield f"{what}: {', '.join(some)}"
         yield f"unit: {forest.unit or 'none is given'}"
+        outside = "none, something must be taken"
         if math.isfinite(forest.outside):
-            where = "" if "outside" in self.said or self.options.outside is not None else (
-                " (not given)")  # fmt: skip
+            given = "outside" in self.said or self.options.outside is not None
             each = f" for each of the {forest.prizes} prizes" if forest.prizes > 1 else ""
-            yield f"outside option: {forest.amounts(forest.outside)}{each}{where}"
-        else:
-            yield "outside option: none, something must be taken"
+            outside = f"{forest.amounts(forest.outside)}{each}{'' if given else ' (not given)'}"
+        yield f"outside option: {outside}"
         if forest.minimize:
             yield "objective: minimize, rewards are losses"
         for one in _SETTING.values():
@@ -766,10 +731,7 @@ def _at(cells: list[Any], i: int) -> Any:
 
 
 def _as_float(x: float) -> float:
-    try:
-        return float(x)
-    except OverflowError:  # a whole number of 400 digits
-        return math.inf
+    return math.inf if abs(x) >= 1e308 else float(x)  # perhaps a whole number of 400 digits
 
 
 def _worded(said: Said, kind: type, words: Mapping[Any, str]) -> Any:

@@ -21,13 +21,13 @@ from .._common.disk import replacing
 from .._common.numbers import is_currency_sign, plain_number
 from .._common.optional import need
 from ..errors import InvalidForest
-from ..forest.model import FIELDS, Forest
+from ..forest.model import FIELDS, SETTINGS, Forest
 from .documents import explained
 from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
 _DECIMALS = 6  # of a number in a cell, at most; the cell holds all of them
-_MOST_ROWS, _BYTES_PER_ROW = 250_000, 3300  # of a workbook, and memory of each while it is made
+_MOST_ROWS = 250_000  # of a workbook
 _MONEY = ("reward", "cost")
 LONGEST = {False: 100_000, True: 32_767}  # characters of a name in a text and in a workbook
 TOTALS = {
@@ -77,40 +77,32 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
 def settings_of(forest: Forest) -> list[list[Any]]:
     """What a table says above its heading: settings other than the defaults."""
     rows = list[list[Any]]()
-    for one in FIELDS:
-        x = None if one.form != "setting" else one.given(forest)
+    for one in SETTINGS:
+        x = one.given(forest)
         if x is not None and (forest.minimize or not one.always or x != one.default):
-            none = isinstance(x, float) and not np.isfinite(x)
-            rows.append([one.headings[0], "none" if none else one.cell(x)])
+            cell = one.shown(x) if one.type is dict else one.plain(x)
+            rows.append([one.headings[0], "none" if cell is None else cell])
     return rows
 
 
 def _box_names(f: Forest, box: IntArray) -> list[Any]:
     """Names of boxes (-1: none), or numbers where they have no names."""
-    if f.names is None:
-        return [None if v < 0 else v for v in box.tolist()]
-    names = [*f.names, None]
+    names = [*(f.names or range(len(f))), None]
     return [names[v] for v in box.tolist()]
 
 
 def _state_names(f: Forest, row: IntArray, state: IntArray) -> list[Any]:
     """Names of states by rows of rewards (-1: none); numbers where no box has names."""
-    if all(names is None for names in f.state_names):
-        return [None if r < 0 else s for r, s in zip(row.tolist(), state.tolist(), strict=True)]
-    sizes = f.rewards.shape[:, 1].tolist()
-    flat = [
-        name
-        for names, k in zip(f.state_names, sizes, strict=True)
-        for name in (map(str, range(k)) if names is None else names)
-    ]
-    at = np.where(row < 0, len(flat), f.rewards.start[row] + state)
-    names = [*flat, None]
+    kind: type = str if any(f.state_names) else int
+    each = zip(f.state_names, f.rewards.shape[:, 1].tolist(), strict=True)
+    names: list[Any] = [x for given, k in each for x in given or map(kind, range(k))]
+    at = np.where(row < 0, len(names), f.rewards.start[row] + state)
+    names.append(None)
     return [names[i] for i in at.tolist()]
 
 
-def check_writable(forest: Forest, path: str) -> None:
+def check_writable(forest: Forest, workbook: bool) -> None:
     """Reject what a table of this kind could not give back as it was."""
-    workbook = not path.lower().endswith(TEXT)
     names = forest.names or ()
     states = [name for each in forest.state_names for name in each or ()]
     optional = filter(None, dict.fromkeys((forest.unit, *(forest.groups or ()))))
@@ -197,11 +189,11 @@ def money_formats(
     texts = [None if x is None else (written or _exact)(x) for x in values]
     if not unit:
         return [_format(text) for text in texts]
-    sign, quoted = is_currency_sign(unit), '"' + unit.replace('"', "") + '"'
-    plain = (
-        _format(f"{text}0" if sign and text and text[-2:-1] == "." else text) for text in texts
-    )
-    return [f"{quoted}{form}" if sign else f'{form}" "{quoted}' for form in plain]
+    quoted = '"' + unit.replace('"', "") + '"'
+    if not is_currency_sign(unit):
+        return [f'{_format(text)}" "{quoted}' for text in texts]
+    tenths = (f"{text}0" if text and text[-2:-1] == "." else text for text in texts)
+    return [f"{quoted}{_format(text)}" for text in tenths]
 
 
 def _exact(x: float) -> str:
@@ -219,7 +211,7 @@ def _check_rows(rows: int) -> None:
     if rows > _MOST_ROWS:
         raise InvalidForest(
             f"a workbook is written with at most {_MOST_ROWS} rows, but here are {rows}, which "
-            f"would take about {rows * _BYTES_PER_ROW / 1e9:.2g} GB of memory. Write .csv or .wz."
+            f"would take about {rows * 3300 / 1e9:.2g} GB of memory. Write .csv or .wz."
         )
 
 
@@ -239,16 +231,13 @@ def _fill(sheet: Any, block: Block) -> None:
     sheet.freeze_panes = sheet.cell(head + 1, 1)
     for i, (name, values) in enumerate(block.columns.items(), 1):
         letter = sheet.cell(head, i).column_letter
-        wide = max([len(name), *(len(_text(x)) for x in values[:1000] if x is not None)])
-        sheet.column_dimensions[letter].width = min(wide, _WIDEST) + 3
+        texts = (f"{x:,.4f}" if isinstance(x, float) else str(x) for x in values[:1000] if x)
+        sheet.column_dimensions[letter].width = (
+            min(max(len(name), *map(len, texts), 1), _WIDEST) + 3
+        )
         if name in block.formats:
             for j in range(head + 1, sheet.max_row + 1):
                 sheet.cell(j, i).number_format = block.formats[name][j - head - 1]
-
-
-def _text(x: Any) -> str:
-    """About what a cell shows."""
-    return f"{x:,.4f}" if isinstance(x, float) else str(x)
 
 
 def _append(sheet: Any, row: Sequence[Any]) -> None:
@@ -272,32 +261,30 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
             cell._value = repr(x)  # openpyxl would write 16 digits; data_type stays that of numbers
 
 
-def write_forest(forest: Forest, file: BinaryIO, path: str) -> None:
+def write_forest(forest: Forest, file: BinaryIO, suffix: str) -> None:
     """Write a forest as a table, with settings above the heading where they are not the default."""
-    check_writable(forest, path)
-    if not path.lower().endswith(TEXT):
+    workbook = suffix not in TEXT
+    check_writable(forest, workbook)
+    if workbook:
         _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
     columns = written_columns(forest)
-    if path.lower().endswith(TEXT):
-        _write_text([*settings_of(forest), list(columns), *zip(*columns.values(), strict=True)],
-                    file, path)  # fmt: skip
+    if not workbook:
+        rows = chain(settings_of(forest), [list(columns)], zip(*columns.values(), strict=True))
+        _write_text(rows, file, suffix)
         return
     formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
     formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
     write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
 
 
-def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, path: str) -> None:
+def _write_text(rows: Iterable[Sequence[Any]], file: BinaryIO, suffix: str) -> None:
     """Rows of a text; spreadsheets take nothing in it for a formula."""
-    text, name = io.StringIO(newline=""), path.lower().removesuffix(".gz")
-    mark = "\t" if name.endswith(".tsv") else ","
+    text, mark = io.StringIO(newline=""), "\t" if ".tsv" in suffix else ","
     csv.writer(text, delimiter=mark, lineterminator="\n").writerows(
         [marked(x) if isinstance(x, str) and x else x for x in row] for row in rows
     )
-    data = text.getvalue().encode()
-    if name != path.lower():  # no date: equal forests give equal files
-        data = gzip.compress(data, mtime=0)
-    file.write(data)
+    data = text.getvalue().encode()  # no date: equal forests give equal files
+    file.write(gzip.compress(data, mtime=0) if suffix.endswith(".gz") else data)
 
 
 def write_template(path: str) -> None:
@@ -305,7 +292,7 @@ def write_template(path: str) -> None:
     rows, notes = (_template_rows(name) for name in ("template.csv", "template_notes.csv"))
     with explained(path, "written"), replacing(path) as file:
         if path.lower().endswith(TEXT):
-            _write_text(rows, file, path)
+            _write_text(rows, file, path.lower()[-4:])
             return
         head = rows.index(list(_HEAD))
         boxes, about = ({str(c[0]): list(c[1:]) for c in zip(*rows_, strict=True)}

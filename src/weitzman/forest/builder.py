@@ -42,19 +42,11 @@ class Builder:
     Parameters
     ----------
     outside : float, optional
-        What can be taken without opening anything: 0 by default. Minimizing has no
-        default.
+        What can be taken without opening anything: 0 by default. Minimizing has no default.
     minimize : bool
         Rewards are losses.
-    rate : float, optional
-        The rate at which the ``duration`` of boxes discounts what comes later.
-    risk_tolerance : float, optional
-        Count payoffs z by the utility -exp(-z / risk_tolerance).
-    prizes : int, optional
-        Take up to this many rewards, at most one from each tree. By default the sum of the quotas,
-        1 without quotas.
-    quotas : mapping, optional
-        At most how many rewards may be taken from each group.
+    unit, rate, risk_tolerance, prizes, quotas, stated_error : optional
+        As in :meth:`Forest.from_arrays`.
 
     Examples
     --------
@@ -79,7 +71,6 @@ class Builder:
         check_clash(self._settings)
         self._settings |= {"outside": default_outside(outside, minimize), "minimize": minimize}
         self._boxes: dict[str, WrittenBox] = {}
-        self._parents: dict[str, str | None] = {}
 
     def __len__(self) -> int:
         return len(self._boxes)
@@ -91,9 +82,9 @@ class Builder:
     def errors(self) -> dict[str, float]:
         """The certified error of each box whose law was discretized.
 
-        Discretizing moves the value of the search by at most the sum of these errors, each times
-        the copies of its box. Boxes whose children depend on their states are not included. The
-        forest keeps the sum as its ``stated_error``, and the gap of a solution includes it.
+        The value of the search moves by at most the sum of these errors, each times the copies of
+        its box, boxes whose children depend on their states left out. The forest keeps the sum as
+        its ``stated_error``.
         """
         return {name: e for name, b in self._boxes.items() if (e := b.outcomes.error) > 0}
 
@@ -115,7 +106,6 @@ class Builder:
         ----------
         name : str or int
         parent : str or int, optional
-            The box that must be opened first; none for a root.
         cost : number or mapping
             A number; for a child also ``{parent's state: cost}``; and where it depends on what is
             found, ``{own state: cost}`` for a root and ``{parent's state: {own state: cost}}`` for
@@ -127,21 +117,13 @@ class Builder:
             distribution may stand for ``{state: probability}``.
         rewards : mapping, optional
             The reward of each state that is not named by its reward; None: no reward.
-        count : int
-            Copies of the box, with all below it, under each copy of its parent.
-        endless : bool
-            Whether the box is followed by boxes like itself without end. Such a box has the states
-            of its parent, and no children.
-        group : str, optional
-            The group of the tree, where the box is a root.
         n_states : int
             How many states to make of a distribution.
-        duration : number or mapping, optional
-            How long the box takes to open, in the forms of ``cost``: with the ``rate`` of the
-            Builder, the duration discounts all that comes later. 0 if left out.
-        factor : number or mapping, optional
-            Instead of a duration: what everything after the opening is multiplied by. 1 if left
-            out.
+        count, endless, group : optional
+            As in :meth:`Forest.from_arrays`, for this box. An endless box has the states of its
+            parent. The group is said of a root.
+        duration, factor : number or mapping, optional
+            In the forms of ``cost``. 0 and 1 if left out.
 
         Returns
         -------
@@ -161,63 +143,57 @@ class Builder:
         >>> weitzman.solve(search.build()).index("drill", "good")
         30.0
         """
-        called = label(name)
+        called, above = label(name), None if parent is None else label(parent)
         if called in self._boxes:
             raise InvalidForest(
                 f"names of boxes must differ, but {called!r} is taken. Rename this one, or "
                 f"give `count` for copies."
             )
-        above = None if parent is None else label(parent)
         source = Source(
             lambda what: f"the {what} of box {called!r}", above=f"state of its parent {above!r}"
         )
         own = read_outcomes(source, outcomes, rewards, above is None, n_states)
-        given = {"cost": cost} | known_fields(fields, "add")
-        self._boxes[called] = WrittenBox(source, own, given)
-        self._parents[called] = above
+        self._boxes[called] = WrittenBox(
+            source, own, {"cost": cost} | known_fields(fields, "add"), above
+        )
         return self
 
     def build(self) -> Forest:
         """The forest of all boxes added so far."""
         if not self._boxes:
             raise InvalidForest("a forest needs at least one box, but none was added. Add a root.")
-        number = {name: i for i, name in enumerate(self._boxes)}
-        lost = [name for name, up in self._parents.items() if up is not None and up not in number]
+        keys: list[str | None] = [None, *self._boxes]
+        number = {name: i for i, name in enumerate(keys, -1)}
+        lost = {name: b.parent for name, b in self._boxes.items() if b.parent not in number}
         if lost:
-            up = self._parents[lost[0]]
+            name, up = next(iter(lost.items()))
             raise InvalidForest(
-                f"a parent must be a box, but {up!r}, parent of {lost[0]!r}, was never added "
-                f"({such(len(lost), 'box')}{like(up, list(number))})."
+                f"a parent must be a box, but {up!r}, parent of {name!r}, was never added "
+                f"({such(len(lost), 'box')}{like(up, list(self._boxes))})."
             )
-        settings = dict(self._settings)
-        settings.setdefault("stated_error", self._stated_error())
+        settings = {"stated_error": self._stated_error(), **self._settings}
         boxes = list(self._boxes.values())
         if "rate" in settings and not any({"factor", "duration"} & b.fields.keys() for b in boxes):
             boxes[0] = replace(boxes[0], fields={**boxes[0].fields, "duration": 0.0})
-        parent = [-1 if up is None else number[up] for up in self._parents.values()]
-        return assembled(boxes, parent, list(number), settings)
+        parent = [number[b.parent] for b in boxes]
+        return assembled(boxes, parent, list(self._boxes), settings)
 
     def _stated_error(self) -> float:
         """How far the value may be off because laws were discretized.
 
         Opening a box is worth the mean of a convex function of its reward with slopes from 0 to 1,
-        even if other boxes follow. So every discretized copy adds at most its own error. A box
-        whose children depend on its state is the exception: its states are the problem that was
-        described.
+        even if other boxes follow. So every discretized copy adds at most its own error. The states
+        of a box whose children depend on them are the problem that was described.
         """
-        shaping = {
-            self._parents[name] for name, b in self._boxes.items() if ANY not in b.outcomes.rows
-        }
+        shaping = {b.parent for b in self._boxes.values() if ANY not in b.outcomes.rows}
         total = 0.0
-        for name, b in self._boxes.items():
-            if b.outcomes.error and name not in shaping:
-                up: str | None = name
-                copies, seen = 1.0, set[str]()
-                while up is not None and up not in seen:  # a cycle is reported later
-                    copies *= self._boxes[up].fields.get("count", 1)
-                    seen.add(up)
-                    up = self._parents[up]
-                total += b.outcomes.error * copies
+        for name, error in self.errors.items():
+            up, seen = self._boxes[name], set[int]()
+            while name not in shaping and id(up) not in seen:  # a cycle is reported later
+                error *= up.fields.get("count", 1)
+                seen.add(id(up))
+                up = self._boxes.get(up.parent or "", up)
+            total += 0.0 if name in shaping else error
         return total
 
 
@@ -242,22 +218,13 @@ def line(
         but the first and kept in memory once. A :class:`weitzman.Chain` may stand for this matrix.
     rewards : one shared vector, or one per box
         By default those of the chain.
-    cost : number, or one entry per box
-        As in :meth:`Forest.from_arrays`.
     length : int or inf, optional
         Number of boxes of a line whose matrices are all the same. Infinity: the line continues
         without end, and two boxes describe it: the first one and the endless one.
-    names : optional
-        One name per box.
-    outside, minimize
-        As in :meth:`Forest.from_arrays`.
     count : int
         Copies of the whole line.
-    states : optional
-        Names of the states: one shared list, or one per box.
-    **terms
-        ``factor``, ``duration``, ``rate``, ``risk_tolerance`` and ``prizes``, as in
-        :meth:`Forest.from_arrays`.
+    cost, names, states, **fields
+        As in :meth:`Forest.from_arrays`.
 
     Examples
     --------
@@ -320,8 +287,8 @@ def side_by_side(
     *forests : Forest or iterable of Forest
     counts : optional
         How many copies of each.
-    outside, unit, rate, risk_tolerance, prizes, stated_error : optional
-        GivenSettings, needed where those of the forests differ.
+    outside, unit, rate, risk_tolerance, prizes, quotas, stated_error : optional
+        Settings, needed where those of the forests differ.
 
     Returns
     -------
@@ -354,16 +321,8 @@ def side_by_side(
 def expand(forest: Forest, limit: int = 100_000) -> Forest:
     """The same forest with every copy written out as a box of its own.
 
-    Parameters
-    ----------
-    forest : Forest
-    limit : int
-        Refuse to make more boxes than this.
-
-    Returns
-    -------
-    Forest
-        All counts are 1. Copies of box B are called ``"B#1"``, ``"B#2"`` and so on.
+    Copies of box B are called ``"B#1"``, ``"B#2"`` and so on. More boxes than ``limit`` are an
+    error.
 
     Examples
     --------
@@ -400,9 +359,8 @@ def expand(forest: Forest, limit: int = 100_000) -> Forest:
 def _copy_names(
     names: tuple[str, ...], copies: IntArray, box: IntArray, copy: IntArray
 ) -> tuple[str, ...]:
-    several = (copies > 1).tolist()
+    several, mark = (copies > 1).tolist(), "#"
     pairs = list(zip(box.tolist(), copy.tolist(), strict=True))
-    mark = "#"
     while True:  # until no box was called so before
         new = tuple(f"{names[v]}{mark}{c + 1}" if several[v] else names[v] for v, c in pairs)
         if len(set(new)) == len(new):

@@ -30,8 +30,7 @@ from .model import Forest
 Method = Literal["mean", "spread"]
 
 _COMMON = 4000  # values from which common states are chosen
-_FINER = 20  # cells of the fine table for each state asked for
-_FINE_LEAST, _FINE_MOST = 1000, 20_000
+_FINER, _FINE_LEAST, _FINE_MOST = 20, 1000, 20_000  # cells of the fine table, for each state
 _FAR = 1e-20  # probability beyond the last node of the fine table
 _MOST_ATOMS, _FIRST_REACH = 1_000_000, 1000
 _MASS_ERROR, _ROUNDING = 1e-6, 1e-11
@@ -105,21 +104,20 @@ def discretize(
             f"a distribution must have `cdf` and `ppf`, but {type(distribution).__name__} lacks "
             f"one of them. Give a frozen SciPy distribution such as scipy.stats.norm(0, 1)."
         )
-    if method not in ("mean", "spread"):
+    least = {"mean": 1, "spread": 2}.get(method)
+    if least is None:
         raise InvalidForest(f'`method` must be "mean" or "spread", but is {method!r}.')
-    least = 1 if method == "mean" else 2
     if n_states < least:
         raise InvalidForest(f"`n_states` must be at least {least}, but is {n_states}.")
     values, mass, error = _table(distribution, n_states, method == "spread")
     if len(values) <= n_states:
-        return Discretized(values, mass, float(error))
+        return Discretized(values, mass, error)
     if method == "mean":
         rewards, weight = _gather(values, mass, n_states)
     else:
         rewards = _nodes_of(values, mass, n_states)
         weight = _split(values, mass, rewards)
-    error += _largest_gap(values, mass, rewards, weight)
-    return Discretized(rewards, weight, float(error))
+    return Discretized(rewards, weight, error + _largest_gap(values, mass, rewards, weight))
 
 
 def discretize_rows(
@@ -133,22 +131,15 @@ def discretize_rows(
         most = np.max([_split(v, p, fine) for v, p, _ in tables], axis=0)
         nodes = _nodes_of(fine, most / most.sum(), max(n_states, 2))  # as fine as any row needs
     rows = [_split(v, p, nodes) for v, p, _ in tables]
-    errors = [
-        error + _largest_gap(v, p, nodes, row)
-        for (v, p, error), row in zip(tables, rows, strict=True)
-    ]
+    each = zip(tables, rows, strict=True)
+    errors = [error + _largest_gap(v, p, nodes, row) for (v, p, error), row in each]
     return nodes, np.array(rows), max(errors)
 
 
 def to_scipy(forest: Forest, box: str | int, state: str | int | float | None = None) -> Any:
     """The law of a box's reward as a frozen SciPy distribution.
 
-    Parameters
-    ----------
-    forest : Forest
-    box : str or int
-    state : str or int, optional
-        State of its parent; left out for a root.
+    ``state`` is that of its parent, left out for a root.
 
     Examples
     --------
@@ -157,7 +148,6 @@ def to_scipy(forest: Forest, box: str | int, state: str | int | float | None = N
     >>> float(weitzman.forest.to_scipy(forest, 0).mean())
     5.0
     """
-    stats = need("scipy.stats", "scipy")
     v = forest.box(box)
     up = int(forest.parent[v])
     if (up < 0) != (state is None):
@@ -174,7 +164,9 @@ def to_scipy(forest: Forest, box: str | int, state: str | int | float | None = N
             f"SciPy's distributions hold numbers only, but box {forest.name(v)!r} has states "
             f"without a reward."
         )
-    return stats.rv_discrete(values=_sum_equal(reward[possible], law[possible]))()
+    return need("scipy.stats", "scipy").rv_discrete(
+        values=_sum_equal(reward[possible], law[possible])
+    )()
 
 
 def is_distribution(x: object) -> bool:
@@ -205,14 +197,13 @@ def _table(
         values, mass, error = _cells(distribution, cells, spread)
         if mean is not None:
             error += 2 * abs(float(mass @ values) - mean)  # once for max, once for min
-    real = mass > 0
-    values, mass = values[real], mass[real]
+    values, mass = values[mass > 0], mass[mass > 0]
     if not (np.isfinite(values).all() and abs(mass.sum() - 1) < _MASS_ERROR):
         raise InvalidForest(
             f"the distribution {_called(distribution)} must have mass 1 and a finite mean, but "
             f"these come out as {mass.sum():.6g} and {mass @ values:.6g}. Cut off its tails."
         )
-    return values, mass / mass.sum(), error
+    return values, mass / mass.sum(), float(error)
 
 
 def _called(distribution: Any) -> str:
@@ -284,10 +275,9 @@ def _cells(distribution: Any, cells: int, spread: bool) -> tuple[FloatArray, Flo
         mean = np.where(left, x[1:] - area / mass, x[:-1] + area / mass)
         mean = np.clip(np.where(mass > 0, mean, x[1:]), x[:-1], x[1:])
         off = np.nan_to_num(mass * (x[1:] - mean) * (mean - x[:-1]) / width)
+        shift = np.nan_to_num(np.abs(area - rough) / mass)
     if spread:  # a mean that quadrature has put too low would put the chord too low
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.minimum(mean + np.nan_to_num(np.abs(area - rough) / mass), x[1:])
-        to_upper = mass * (mean - x[:-1]) / width
+        to_upper = mass * (np.minimum(mean + shift, x[1:]) - x[:-1]) / width
         nodes, masses = x, np.append(mass - to_upper, 0.0) + np.append(0.0, to_upper)
     else:
         nodes, masses = mean, mass
@@ -396,18 +386,14 @@ def _split(values: FloatArray, mass: FloatArray, nodes: FloatArray) -> FloatArra
         return np.array([mass.sum()])
     j = np.clip(np.searchsorted(nodes, values, side="right") - 1, 0, len(nodes) - 2)
     share = (values - nodes[j]) / (nodes[j + 1] - nodes[j])
-    out = np.zeros(len(nodes))
-    np.add.at(out, j, mass * (1 - share))
-    np.add.at(out, j + 1, mass * share)
-    return out
+    both = np.concatenate([mass * (1 - share), mass * share])
+    return np.asarray(np.bincount(np.concatenate([j, j + 1]), both, len(nodes)), float)
 
 
 def _sum_equal(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Equal values made one, in rising order."""
     distinct, place = np.unique(values, return_inverse=True)
-    out = np.zeros(len(distinct))
-    np.add.at(out, place, mass)
-    return distinct, out
+    return distinct, np.asarray(np.bincount(place, mass), float)
 
 
 def _largest_gap(v: FloatArray, p: FloatArray, w: FloatArray, q: FloatArray) -> float:

@@ -1,9 +1,8 @@
 """What a field of a problem is, and everything that is done with a field whatever it means.
 
-:class:`~weitzman.Forest` declares each of its fields once, with the functions :func:`per_box` and
-:func:`setting` of this module. The loops over these declarations are here (take boxes, lay forests
-side by side, compare) and in the package ``files`` (JSON, binary, tables, pandas, NetworkX). None
-of the loops names a field, so a field that is added to the class survives all of them.
+:class:`~weitzman.Forest` declares each of its fields once. The loops over these declarations are
+here (take boxes, lay forests side by side, compare) and in the package ``files``. None of them
+names a field, so a field that is added to the class survives all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +20,16 @@ from numpy.typing import ArrayLike
 from .._common.arrays import IntArray
 from .._common.numbers import such
 from ..errors import InvalidForest
-from .columns import label, short, whole_numbers
-from .pools import Pool, concat_pools, intern_keys, intern_pool, take_pools
+from .columns import (
+    Pool,
+    concat_pools,
+    intern_keys,
+    intern_pool,
+    label,
+    short,
+    take_pools,
+    whole_numbers,
+)
 
 MAX_COUNT = 2**53 - 1  # the last number up to which floats are exact
 
@@ -85,17 +92,24 @@ class Field:
     def is_default(self, column: Any) -> bool:
         """Whether all boxes have the default."""
         if isinstance(column, tuple):
-            return all(x == self.default for x in column)
+            return set(column) <= {self.default}
         return bool((column == self.default).all())
 
     def normal(self, value: Any, n: int) -> Any:
         """A value as the forest holds it: read-only columns of n entries, settings of one type."""
         if self.form == "setting":
-            return self._normal_setting(value)
+            if self.convert is not None:
+                return self.convert(value)
+            if (value is None and self.default is None) or self.type is not float:
+                return value
+            if not isinstance(value, (bool, np.bool_)):  # which float() would take for 0 or 1
+                with suppress(TypeError, ValueError):
+                    return float(value)
+            raise InvalidForest(f"the {self.headings[0]} must be a number, but it is {value!r}.")
         if self.type is str:
             if isinstance(value, str) or not isinstance(value, Collection | None):
                 raise InvalidForest(
-                    f"`{self.name}` must have one text per box, but got {short(value)}."
+                    f"`{self.name}` must have one text per box, not {short(value)}."
                 )
             texts = value if value is None or type(value) is tuple else tuple(map(label, value))
             plain = texts is not None and self.form == "entry" and self.is_default(texts)
@@ -105,26 +119,15 @@ class Field:
         elif self.type is int:
             column = whole_numbers(value, self.stored)
         else:
-            column = np.array(value)
-            if column.dtype.kind not in ("b" if self.type is bool else "iuf"):
-                what = "True or False" if self.type is bool else "a number"
+            column, kinds = np.array(value), "b" if self.type is bool else "iuf"
+            if column.dtype.kind not in kinds:
+                what = "True or False" if kinds == "b" else "a number"
                 raise InvalidForest(
                     f"`{self.name}` must hold {what} per box, but got {short(value)}."
                 )
             column = column.astype(self.type)
         column.flags.writeable = False
         return column
-
-    def _normal_setting(self, value: Any) -> Any:
-        if self.convert is not None:
-            return self.convert(value)
-        open_ = value is None and (self.default is None or self.default_of is not None)
-        if open_ or self.type is not float:
-            return value
-        if not isinstance(value, (bool, np.bool_)):  # which float() would take for 0 or 1
-            with suppress(TypeError, ValueError):
-                return float(value)
-        raise InvalidForest(f"the {self.headings[0]} must be a number, but it is {value!r}.")
 
     def shown(self, value: Any) -> str:
         """A value for messages."""
@@ -140,26 +143,21 @@ class Field:
             return None
         return self.type(value)
 
-    def cell(self, value: Any) -> Any:
-        """A setting as the cell of a table holds it: a number or a text."""
-        plain = self.plain(value)
-        return self.shown(value) if isinstance(plain, dict) else plain
-
     def taken(self, value: Any, boxes: IntArray) -> Any:
         """The values of some boxes."""
         if isinstance(value, tuple):
             return tuple(map(value.__getitem__, boxes.tolist()))
         return None if value is None else value[boxes]
 
-    def replaced(self, forest: Forest, boxes: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    def replaced(self, forest: Forest, values: Mapping[int, Any]) -> list[Any]:
         """The column of a forest with new values for some boxes."""
         column = getattr(forest, self.stored)
         new = [self.default] * len(forest) if column is None else list(column)
         if self.by_tree:  # other boxes of these trees follow
             top = tops(forest.parent)
-            for v in np.flatnonzero(np.isin(top, top[list(boxes)])).tolist():
+            for v in np.flatnonzero(np.isin(top, top[list(values)])).tolist():
                 new[v] = self.default
-        for b, x in zip(boxes, values, strict=True):
+        for b, x in values.items():
             new[b] = x
         return new
 
@@ -265,10 +263,7 @@ def taken(
     after: ArrayLike | None,
     given: Collection[str],
 ) -> dict[str, Any]:
-    """What a forest made of boxes of this one holds; see :meth:`Forest.take`.
-
-    Pools keep only what is needed, if boxes are left out; what is ``given`` is left as it is.
-    """
+    """What :meth:`Forest.take` holds. Pools keep only what is needed, if boxes are left out."""
     which = whole_numbers(boxes, "boxes")
     fewer = len(which) < len(forest) or after is not None
     held = changeable(forest)
@@ -303,9 +298,9 @@ def places_of_parents(forest: Forest, boxes: IntArray) -> IntArray:
 
 
 def beside(given: Mapping[Field, tuple[Pool, IntArray]]) -> dict[str, Any]:
-    """Pools that one column points to, and that column: each combination that occurs, once.
+    """Pools that one column points to, and that column, from the pool of each field and its own.
 
-    ``given`` has the pool of each field, and the matrix in it of each box.
+    Each combination of matrices that occurs is stored once.
     """
     fields = list(given)
     if len(fields) == 1:
@@ -350,13 +345,13 @@ def same(one: Forest, other: Forest) -> bool:
         return False
     for field in declared(type(one)):
         a, b = getattr(one, field.stored), getattr(other, field.stored)
-        if field.form in ("entry", "parent"):
-            if not np.array_equal(a, b):
-                return False
-        elif field.form in ("setting", "names"):
-            if a != b:
-                return False
-        elif not _alike(one, other, field):
+        if field.pointer:
+            alike = _alike(one, other, field)
+        elif isinstance(a, np.ndarray):
+            alike = np.array_equal(a, b)
+        else:
+            alike = a == b
+        if not alike:
             return False
     return True
 
@@ -472,15 +467,16 @@ def times_copies(field: Field, parts: Sequence[Forest], counts: Sequence[int]) -
     if len(bad):
         raise InvalidForest(
             f"a count must be from 1 to {MAX_COUNT}, but that of forest {bad[0]} is "
-            f"{times[bad[0]]} "
-            f"({such(len(bad), 'count')}). Leave out a forest of which there are none."
+            f"{times[bad[0]]} ({such(len(bad), 'count')}). Leave out a forest of which there are "
+            f"none."
         )
     root = np.concatenate([f.parent for f in parts]) < 0
     copies = np.where(root, np.repeat(times, [len(f) for f in parts]), 1)
     if (count > MAX_COUNT // copies).any():
+        most = float(np.max(count.astype(float) * copies))
         raise InvalidForest(
             f"there may be at most {MAX_COUNT} copies of a root, but `counts` makes them "
-            f"{float(np.max(count.astype(float) * copies)):.3g}."
+            f"{most:.3g}."
         )
     return np.asarray(count * copies)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -49,16 +49,13 @@ def is_number(x: object) -> bool:
 class Source(NamedTuple):
     """How names and numbers are written where boxes come from."""
 
-    called: Callable[[str], str]
-    """``"cost"`` becomes ``"the cost of box 'A'"``, for messages."""
-    state: Callable[[Any], str] = label
-    """The name that a key stands for."""
+    called: Callable[[str], str]  # "cost" becomes "the cost of box 'A'", for messages
+    state: Callable[[Any], str] = label  # the name that a key stands for
+    # the reward that a key names; None for a word
     amount: Callable[[Any], float | None] = lambda key: float(key) if is_number(key) else None
-    """The reward that a key names; None for a word."""
     is_number: Callable[[Any], bool] = is_number
     above: str = "state of the parent"
-    most: float = math.inf
-    """Entries of a law: a short text must not stand for a huge matrix."""
+    most: float = math.inf  # entries of a law
 
     def number(self, x: Any, what: str) -> float:
         """x as a float, or an error that shows x."""
@@ -113,28 +110,36 @@ def read_outcomes(
 ) -> BoxOutcomes:
     """States in the order of ``rewards``, then those that are named by numbers, in rising order."""
     what = source.called("outcomes")
+    rows: dict[Any, FloatArray] = {}
     if isinstance(outcomes, Discretized) or is_distribution(outcomes):
         law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
-        return _made_discrete(source, rewards, law.rewards, {ANY: law.probabilities}, law.error)
-    if not isinstance(outcomes, Mapping) or not outcomes:
-        raise InvalidForest(
-            f"{what} must be a mapping such as {{10: 0.5, 0: 0.5}}, for a child perhaps one for "
-            f"each state of its parent, or a distribution, but there is {short(outcomes)}."
-        )
-    deep = [isinstance(x, Mapping) or is_distribution(x) for x in outcomes.values()]
-    if any(deep) and (root or not all(deep)):
-        raise InvalidForest(
-            f"{what} must be {{state: probability}}, or for a child {{parent's state: {{state: "
-            f"probability}}}}, but they "
-            f"{'go two levels deep though it is a root' if root else 'mix both'}."
-        )
-    given: Mapping[Any, Any] = outcomes if all(deep) else {ANY: outcomes}
-    if any(map(is_distribution, given.values())):
-        if not all(map(is_distribution, given.values())):
+        nodes, rows, error = law.rewards, {ANY: law.probabilities}, law.error
+    else:
+        if not isinstance(outcomes, Mapping) or not outcomes:
+            raise InvalidForest(
+                f"{what} must be a mapping such as {{10: 0.5, 0: 0.5}}, for a child perhaps one "
+                f"for each state of its parent, or a distribution, but there is {short(outcomes)}."
+            )
+        smooth = [is_distribution(x) for x in outcomes.values()]
+        deep = [isinstance(x, Mapping) or y for x, y in zip(outcomes.values(), smooth, strict=True)]
+        if any(deep) and (root or not all(deep)):
+            raise InvalidForest(
+                f"{what} must be {{state: probability}}, or for a child {{parent's state: {{state: "
+                f"probability}}}}, but they "
+                f"{'go two levels deep though it is a root' if root else 'mix both'}."
+            )
+        if not any(smooth):
+            return _read_mappings(source, outcomes if all(deep) else {ANY: outcomes}, rewards)
+        if not all(smooth):
             raise InvalidForest(f"{what} must be all distributions or all mappings, but are mixed.")
-        nodes, laws, error = discretize_rows(list(given.values()), n_states)
-        return _made_discrete(source, rewards, nodes, dict(zip(given, laws, strict=True)), error)
-    return _read_mappings(source, given, rewards)
+        nodes, laws, error = discretize_rows(list(outcomes.values()), n_states)
+        rows = dict(zip(outcomes, laws, strict=True))
+    if rewards is not None:
+        raise InvalidForest(
+            f"the states of a distribution are its rewards, but there is also "
+            f"{source.called('rewards')}. Leave them out."
+        )
+    return BoxOutcomes(tuple(map(label, nodes)), nodes.tolist(), rows=rows, error=error)
 
 
 def _read_mappings(
@@ -149,18 +154,16 @@ def _read_mappings(
         by = source.by_state(row, here)
         keys.update({s: key for s, key in zip(by, row, strict=True) if s not in keys})
         rows[after] = {s: source.number(p, f"{here}: that of {s!r}") for s, p in by.items()}
+    what = source.called("rewards")
     if not isinstance(rewards, Mapping | None):
         raise InvalidForest(
-            f"{source.called('rewards')} must be a mapping {{state: reward}} beside outcomes, but "
-            f"there is {short(rewards)}."
+            f"{what} must be a mapping {{state: reward}} beside outcomes, but there is "
+            f"{short(rewards)}."
         )
-    what = source.called("rewards")
     priced = source.by_state(rewards or {}, what, keys)
     check_keys(priced, list(keys), (), what, "state that occurs in outcomes")
-    priced = {
-        s: None if r is None else source.number(r, f"{what}: that of {s!r}")
-        for s, r in priced.items()
-    }
+    for s, r in priced.items():
+        priced[s] = None if r is None else source.number(r, f"{what}: that of {s!r}")
     rest = {s: source.amount(key) for s, key in keys.items() if s not in priced}
     words = [s for s, x in rest.items() if x is None]
     if words:
@@ -179,17 +182,6 @@ def _read_mappings(
     )
 
 
-def _made_discrete(
-    source: Source, given: object, rewards: FloatArray, rows: Mapping[Any, FloatArray], error: float
-) -> BoxOutcomes:
-    if given is not None:
-        raise InvalidForest(
-            f"the states of a distribution are its rewards, but there is also "
-            f"{source.called('rewards')}. Leave them out."
-        )
-    return BoxOutcomes(tuple(map(label, rewards)), rewards.tolist(), rows=rows, error=error)
-
-
 # -- boxes together -----------------------------------------------------------------------------
 
 
@@ -200,6 +192,7 @@ class WrittenBox:
     source: Source
     outcomes: BoxOutcomes
     fields: Mapping[str, Any]
+    parent: str | None = None
 
     def below(self, above: BoxOutcomes, endless: bool) -> BoxOutcomes:
         """The outcomes, closed after states of the parent that they leave out."""
@@ -249,12 +242,9 @@ def law_of(o: BoxOutcomes, above: Sequence[str] | None) -> FloatArray:
     if o.law is not None:
         return o.law
     shut = np.array([s == o.shut for s in o.titles], float)
-    return np.array(
-        [
-            shut if s in o.closed else o.rows[ANY if ANY in o.rows else s]
-            for s in ((ANY,) if above is None else above)
-        ]
-    )
+    given: Sequence[Any] = (ANY,) if above is None else above
+    rows = (shut if s in o.closed else o.rows[ANY if ANY in o.rows else s] for s in given)
+    return np.array(list(rows))
 
 
 def opening_of(
@@ -289,10 +279,8 @@ def _by_states(
         check_keys(given, own, (), what, "own state")
         possible = [s for s, p in zip(own, chances, strict=True) if p > 0]
         check_keys(given, own, possible, what, "own state that can occur")
-        number = source.number
-        return np.array(
-            [number(given[s], f"{what} of {s!r}") if s in given else field.default for s in own]
-        )
+        pairs = ((s, given.get(s, field.default)) for s in own)
+        return np.array([source.number(x, f"{what} of {s!r}") for s, x in pairs])
 
     chances = np.zeros((1 if above is None else len(above), len(own)))
     if law.size == chances.size:  # a law of another shape is reported later
@@ -348,38 +336,30 @@ def assembled(
             ]  # fmt: skip
         elif one.form == "entry" and any(one.name in b.fields for b in boxes):
             columns[one.name] = [b.fields.get(one.name, one.default) for b in boxes]
+
+    def rewards(o: BoxOutcomes) -> FloatArray:
+        return np.array([none if r is None else r for r in o.rewards], np.float64)
+
+    each = [once(partial(rewards, o), "rewards", id(o.rewards)) for o in outcomes]
+    states = None if all(o.states is None for o in outcomes) else [o.states for o in outcomes]
     return Forest.from_arrays(
-        parent=parent,
-        rewards=[
-            once(partial(_rewards, o.rewards, none), "rewards", id(o.rewards)) for o in outcomes
-        ],
-        law=laws,
-        names=names,
-        states=None if all(o.states is None for o in outcomes) else [o.states for o in outcomes],
-        **columns,
-        **settings,
+        parent=parent, rewards=each, law=laws, names=names, states=states, **columns, **settings
     )
 
 
-def _rewards(given: Sequence[float | None] | FloatArray, none: float) -> FloatArray:
-    return np.array([none if r is None else r for r in given], np.float64)
-
-
 def check_keys(
-    given: Iterable[str], known: Sequence[str], wanted: Iterable[str], what: str, kind: str
+    given: Collection[str], known: Sequence[str], wanted: Iterable[str], what: str, kind: str
 ) -> None:
     """Every key is known, and every wanted one is there."""
-    given, there = list(given), set(known)
-    unknown = [s for s in given if s not in there]
-    if unknown:
+    here, there = set(given), set(known)
+    rule = f"{what} must have an entry for each {kind}"
+    if unknown := [s for s in given if s not in there]:
         raise InvalidForest(
-            f"{what} must have an entry for each {kind}, but {short(unknown[0])} is none"
-            f"{like(unknown[0], known)} ({such(len(unknown), 'entry')}). They are "
+            f"{rule}, but {short(unknown[0])} is none{like(unknown[0], known)} "
+            f"({such(len(unknown), 'entry')}). They are "
             f"{', '.join(map(short, known[:8]))}{', ...' if len(known) > 8 else ''}."
         )
-    missing = [s for s in wanted if s not in set(given)]
-    if missing:
+    if missing := [s for s in wanted if s not in here]:
         raise InvalidForest(
-            f"{what} must have an entry for each {kind}, but {short(missing[0])} has none "
-            f"({such(len(missing), 'state')}). Add it."
+            f"{rule}, but {short(missing[0])} has none ({such(len(missing), 'state')}). Add it."
         )

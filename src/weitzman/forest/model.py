@@ -31,12 +31,12 @@ from .._kernels.structure import postorder
 from ..errors import InvalidArgument, InvalidForest, UnknownName
 from . import rules
 from .columns import (
+    Pool,
     default_outside,
     label,
     matrix_columns,
     matrix_of,
     reward_columns,
-    titles,
     whole_numbers,
 )
 from .fields import (
@@ -54,7 +54,6 @@ from .fields import (
     taken,
     times_copies,
 )
-from .pools import Pool
 from .rules import like
 
 
@@ -106,13 +105,11 @@ def spelled_out(fields: type) -> Callable[[F], F]:
     """Show the keys of a typed dictionary as parameters of a function that takes them by name."""
 
     def change(function: F) -> F:
-        plain = inspect.signature(function)
+        plain, by_name = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
         given = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=a)
-            for name, a in inspect.get_annotations(fields).items()
-        ]
-        function.__signature__ = plain.replace(parameters=[*given, *more])  # type: ignore[attr-defined]
+        for name, a in inspect.get_annotations(fields).items():
+            given.append(inspect.Parameter(name, by_name, default=None, annotation=a))
+        function.__signature__ = plain.replace(parameters=given)  # type: ignore[attr-defined]
         return function
 
     return change
@@ -122,32 +119,27 @@ def spelled_out(fields: type) -> Callable[[F], F]:
 class Forest:
     """Boxes on a rooted forest with a Markov law on every edge, as flat columns.
 
-    Most users call :meth:`from_arrays`, which explains what each field means,
-    :class:`~weitzman.Builder`, :func:`~weitzman.line`, :func:`~weitzman.side_by_side` or
-    :func:`~weitzman.load`; this constructor takes the columns as they are stored.
+    Most users call :meth:`from_arrays`, which explains each field, :class:`~weitzman.Builder`,
+    :func:`~weitzman.line`, :func:`~weitzman.side_by_side` or :func:`~weitzman.load`; this
+    constructor takes the columns as they are stored.
 
     Parameters
     ----------
     parent : (n,) array of int
-        The parent of each box; -1 marks a root. Boxes may come in any order.
+        -1 marks a root. Boxes may come in any order.
     law, reward, cost : (n,) arrays of int
-        Which matrix of ``laws``, ``rewards`` and ``costs`` belongs to each box. Boxes of one kind
-        share them.
+        Which matrix of ``laws``, ``rewards`` and ``costs`` belongs to each box.
     laws : Pool
         (states of the parent, own states) each; one row for a root.
     rewards : Pool
         (1, own states) each; minus infinity (plus infinity when minimizing) marks a state that
         carries a signal but no reward.
     costs, factors, durations : Pool
-        (1, 1) for a fixed number; (states of the parent, 1) where it depends on the parent's state;
-        (states of the parent, own states) where it is random, correlated with the own state.
-        ``cost`` points into all of them. With durations, ``factors`` are exp(-rate * duration);
-        None: time costs nothing.
+        (1 or states of the parent, 1 or own states) each. ``cost`` points into all of them. With
+        durations, ``factors`` are exp(-rate * duration); None: time costs nothing.
     count : (n,) array of int
-        Copies of the box, with all below it, under each copy of its parent.
     endless : (n,) array of bool, or None
-        Which boxes are followed by boxes like themselves without end. Such a box has a parent with
-        as many states as itself, no children and no copies. None: no box is.
+        An endless box has a parent with as many states as itself, no children and no copies.
     groups, names : tuple of str, or None
         By box. The group is the same for all boxes of a tree; empty for a tree of no group.
     state_names : tuple
@@ -288,9 +280,7 @@ class Forest:
 
     def __eq__(self, other: object) -> bool:
         """Whether both describe the same boxes in the same order, however they are stored."""
-        if not isinstance(other, Forest):
-            return NotImplemented
-        return same(self, other)
+        return same(self, other) if isinstance(other, Forest) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.outside, self.minimize, self.parent.tobytes(), self.count.tobytes()))
@@ -301,19 +291,20 @@ class Forest:
     def __repr__(self) -> str:
         lines, tau = int(self.endless.sum()), self.risk_tolerance
         quotas = " and ".join(f"{most} of {group}" for group, most in self.quotas)
-        parts = [
-            counted(len(self), "described box"),
-            f"{self.boxes} with copies" + (f", {lines} endless" if lines else ""),
-            counted(self.roots.size, "root"),
-            counted(len(self.laws), "law"),
-            f"outside {self.outside:g}",
-            "minimize" if self.minimize else "",
-            "discounted" if self.factors is not None else "",
-            "" if tau is None else f"risk tolerance {tau}",
-            f"{self.prizes} prizes" if self.prizes > 1 else "",
-            f"at most {quotas}" if quotas else "",
-        ]
-        return f"Forest({', '.join(filter(None, parts))})"
+        parts = {
+            counted(len(self), "described box"): True,
+            f"{self.boxes} with copies": True,
+            f"{lines} endless": lines,
+            counted(self.roots.size, "root"): True,
+            counted(len(self.laws), "law"): True,
+            f"outside {self.outside:g}": True,
+            "minimize": self.minimize,
+            "discounted": self.factors is not None,
+            f"risk tolerance {tau}": tau is not None,
+            f"{self.prizes} prizes": self.prizes > 1,
+            f"at most {quotas}": quotas,
+        }
+        return f"Forest({', '.join(text for text, here in parts.items() if here)})"
 
     def _repr_html_(self) -> str:
         some, say = range(min(len(self), ROWS)), self.amounts
@@ -367,17 +358,12 @@ class Forest:
     @property
     def boxes(self) -> int:
         """Number of boxes, copies included; an endless line counts as its first box."""
-        order, _, _ = postorder(self.parent)
-        total = np.ones(len(self))
-        for v in order[::-1] if self.count.max() > 1 else ():
-            up = self.parent[v]
-            total[v] = self.count[v] * (total[up] if up >= 0 else 1.0)
-        if total.sum() < 2**52:
-            return int(total.sum())
-        exact: dict[int, int] = {-1: 1}
-        for v in order[::-1].tolist():
-            exact[v] = int(self.count[v]) * exact[int(self.parent[v])]
-        return sum(exact.values()) - 1
+        if self.count.max() == 1:
+            return len(self)
+        copies, count, parent = {-1: 1}, self.count.tolist(), self.parent.tolist()
+        for v in postorder(self.parent)[0][::-1].tolist():
+            copies[v] = count[v] * copies[parent[v]]
+        return sum(copies.values()) - 1
 
     def must_end(self, what: str) -> None:
         """Refuse endless lines: ``what`` needs a finite list of boxes."""
@@ -404,12 +390,10 @@ class Forest:
 
     def _term(self) -> str | None:
         """The first special term that the forest has, in words."""
-        said = [
-            one.term for one in declared(type(self)) if one.term and one.given(self) is not None
-        ]
+        said = [one for one in declared(type(self)) if one.term and one.given(self) is not None]
         if self.prizes == 1 and self.quotas:  # what is given besides is only how many there are
-            said = [term for term in said if term != "several prizes"]
-        return next(iter(said), None)
+            said = [one for one in said if one.term != "several prizes"]
+        return said[0].term if said else None
 
     def name(self, box: int) -> str:
         """The name of a box by its number."""
@@ -459,11 +443,8 @@ class Forest:
         if label(state) in (titles := self.states(box)) and (given or isinstance(state, str)):
             return titles.index(label(state))
         whole = isinstance(state, (int, np.integer)) and not isinstance(state, bool)
-        if (
-            whole
-            and 0 <= state < k  # type: ignore[operator]
-            and (given is None or all(plain_number(x) is None for x in given))
-        ):
+        words = given is None or all(plain_number(x) is None for x in given)
+        if whole and words and 0 <= state < k:  # type: ignore[operator]
             return int(state)
         known = f"0 to {k - 1}" if given is None else ", ".join(given[:8])
         raise UnknownName(
@@ -550,7 +531,8 @@ class Forest:
                 "-1 for a root."
             )
         n = len(parents)
-        title = titles(names, n)
+        # what to call the boxes in messages, before the names themselves are checked
+        title = names if names is not None and len(names) == n else range(n)
         rules.check_parent(parents, title.__getitem__)
         given = {"cost": cost} | known_fields(fields, "from_arrays", cls)
         rules.check_time_given(given)
@@ -564,17 +546,11 @@ class Forest:
         }
         held = {one.stored: x for one, x in there.items() if one not in openings}
         held["outside"] = default_outside(held.get("outside"), bool(held.get("minimize")))
+        held["names"] = None if names is None else tuple(map(label, names))
         return cls(
-            parent=parents,
-            law=laws,
-            reward=reward,
-            laws=law_pool,
-            rewards=reward_pool,
-            names=None if names is None else tuple(map(label, names)),
-            state_names=labels,
-            **beside(openings),
-            **held,
-        )
+            parent=parents, law=laws, reward=reward, laws=law_pool, rewards=reward_pool,
+            state_names=labels, **beside(openings), **held,
+        )  # fmt: skip
 
     # -- other forests from this one ------------------------------------------------------------
 
@@ -584,10 +560,8 @@ class Forest:
 
         Parameters
         ----------
-        law, rewards, cost, factor, duration : mapping, optional
+        law, rewards, cost, factor, duration, count, endless, group : mapping, optional
             New entries by box (name or number), in the forms of :meth:`from_arrays`.
-        count, endless, group : mapping, optional
-            New values by box.
         outside, minimize, unit, rate, risk_tolerance, prizes, quotas, stated_error : optional
             New settings. A setting that is None stays as it is.
 
@@ -608,22 +582,21 @@ class Forest:
                 continue
             if not isinstance(new, Mapping):
                 raise InvalidForest(
-                    f"the new `{one.name}` must be a mapping {{box: entry}}, but it is a "
-                    f"{type(new).__name__}."
+                    f"the new `{one.name}` must be a mapping {{box: entry}}, not {new!r:.60}."
                 )
-            boxes, values = [self.box(b) for b in new], list(new.values())
-            if len(set(boxes)) < len(boxes):
+            each = {self.box(b): x for b, x in new.items()}
+            if len(each) < len(new):
                 raise InvalidForest(
                     f"each box can have one new {one.name}, but one is named twice."
                 )
             if one.form == "entry":
-                held[one.stored] = one.replaced(self, boxes, values)
+                held[one.stored] = one.replaced(self, each)
                 continue
             matrices = [
                 matrix_of(one.form, x, bool(self.parent[b] < 0), self.name(b), one.name)
-                for b, x in zip(boxes, values, strict=True)
+                for b, x in each.items()
             ]
-            held |= repointed(type(self), held, one, boxes, matrices)
+            held |= repointed(type(self), held, one, list(each), matrices)
         return type(self)(**held)
 
     def take(
@@ -644,10 +617,9 @@ class Forest:
             The parents among the new boxes. By default each box hangs on its own parent, which
             must be named, once.
         after : (m,) ints, optional
-            The state that the parent of a box has shown, by number, where the box becomes a root;
-            -1 for all others.
+            For a box that becomes a root: the state that its parent has shown. -1 for all others.
         **columns
-            GivenColumns that are not copied but given: ``count``, ``endless``, ``names``, ...
+            What is not copied but given: ``count``, ``endless``, ``names``, ...
 
         Examples
         --------
@@ -668,22 +640,16 @@ class Forest:
         s = 0 if self.parent[top] < 0 else self.state(int(self.parent[top]), state)  # type: ignore[arg-type]
         keep = self.within(top)
         parent = places_of_parents(self, keep)
+        names = None if self.names is None else [self.name(v) for v in keep.tolist()]
         if self.endless[top]:
             keep, parent = np.array([top, top]), np.array([-1, 0])
+            names = None if names is None else [names[0], f"{names[0]}, further"]
         first = np.arange(len(keep)) == 0
-        names = None if self.names is None else [self.name(v) for v in keep.tolist()]
-        if names is not None and self.endless[top]:
-            names[1] += ", further"
         return self.take(
-            keep,
-            parent=np.where(first, -1, parent),
-            after=np.where(first, s, -1),
-            count=np.where(first, 1, self.count[keep]),
-            endless=~first & self.endless[keep],
-            names=None if names is None else tuple(names),
-            prizes=1,  # there is but one tree
-            quotas=(),
-        )
+            keep, parent=np.where(first, -1, parent), after=np.where(first, s, -1),
+            count=np.where(first, 1, self.count[keep]), endless=~first & self.endless[keep],
+            names=None if names is None else tuple(names), prizes=1, quotas=(),  # one tree is left
+        )  # fmt: skip
 
     def within(self, box: str | int) -> IntArray:
         """Numbers of a box and of all below it, the box first and the others in order."""

@@ -6,19 +6,20 @@ Each message states the rule, names the first offender, says how many there are 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._kernels.structure import postorder
 from ..errors import InvalidForest
-from .columns import label, no_reward, short
+from .columns import Pool, label, no_reward, short
 from .fields import MAX_COUNT as MAX_COUNT
 from .fields import declared, in_trees
-from .pools import Pool
 
 if TYPE_CHECKING:
     from .model import Forest
@@ -53,14 +54,19 @@ def like(wanted: object, names: Sequence[str] | None) -> str:
     """The end of a message about an unknown name: the name that was perhaps meant."""
     if names is None or not isinstance(wanted, str):
         return ""
-    close = closest(wanted, names[:10_000])
+    close = closest(wanted, names)
     return "" if close is None else f"; did you mean {close!r}?"
 
 
-def closest(wanted: str, names: Sequence[str]) -> str | None:
-    """The name that was perhaps meant: the same but for capitals, or one that is spelled alike."""
-    same = [name for name in names if name.casefold() == wanted.casefold()]
-    found = same or difflib.get_close_matches(wanted, names, 1)
+def closest(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that was perhaps meant: the same but for capitals, or one that is spelled alike.
+
+    Comparing takes the square of the length, so long names and those after the first thousands are
+    left out.
+    """
+    few = [name for name in islice(names, 10_000) if len(name) <= 64]
+    same = [name for name in few if name.casefold() == wanted.casefold()]
+    found = same or difflib.get_close_matches(wanted[:64], few[:2000], 1)
     return found[0] if found else None
 
 
@@ -83,17 +89,20 @@ def _user(f: Forest, column: IntArray, row: int) -> tuple[int, str]:
 
 
 def _check_pool(
-    f: Forest, pool: Pool, column: IntArray, good: BoolArray, rule: str, kind: str = "entry",
-    *, place: bool = False, advice: str = "",
+    f: Forest, field: str, good: BoolArray, rule: str, kind: str = "entry",
+    *, advice: str = "", digits: int = 6,
 ) -> None:  # fmt: skip
-    """Reject entries of a pool; ``place``: name their state too."""
+    """Reject entries of a pool, and say where the first of them stands."""
     if not good.all():
-        i = int(np.argmin(good))
+        one = next(x for x in declared(type(f)) if x.name == field)
+        pool, i = getattr(f, one.stored), int(np.argmin(good))
         m = int(np.searchsorted(pool.start, i, side="right")) - 1
-        state = f" in state {i - int(pool.start[m])}" if place else ""
+        s, y = divmod(i - int(pool.start[m]), int(pool.shape[m, 1]))
+        place = {"law": f" at [{s}, {y}] of its law", "rewards": f" in state {y}"}.get(field, "")
         raise InvalidForest(
-            f"{rule}, but box {_user(f, column, m)[1]} has {pool.data[i]:.6g}{state} "
-            f"({such((~good).sum(), kind)}).{f' {advice}.' if advice else ''}"
+            f"{rule}, but box {_user(f, getattr(f, one.pointer), m)[1]} has "
+            f"{pool.data[i]:.{digits}g}{place} ({such((~good).sum(), kind)})."
+            f"{f' {advice}.' if advice else ''}"
         )
 
 
@@ -106,11 +115,10 @@ def _check_size(f: Forest) -> None:
         raise InvalidForest("a forest needs at least one box, but there is none. Add a root.")
     for field in declared(type(f)):
         column = getattr(f, field.pointer or field.stored)
-        if field.form in ("setting", "names") or column is None:
+        if field.form == "setting" or column is None:
             continue
         shape = (len(column),) if isinstance(column, tuple) else np.shape(column)
-        by_root = field.by_tree and shape == ((f.parent < 0).sum(),)
-        if shape != (n,) and not by_root:
+        if shape != (n,) and not (field.by_tree and shape == ((f.parent < 0).sum(),)):
             raise InvalidForest(
                 f"`{field.pointer or field.name}` must have one entry per box"
                 f"{' or per root' if field.by_tree else ''}, but has shape {shape} for "
@@ -118,31 +126,21 @@ def _check_size(f: Forest) -> None:
             )
         pool = getattr(f, field.stored)
         if isinstance(pool, Pool):
-            _check_boxes(
-                f, (column < 0) | (column >= len(pool)),
-                f"`{field.pointer}` must point into its pool of {len(pool)}",
-                lambda v, column=column: f"has {column[v]}",  # type: ignore[misc]
-            )  # fmt: skip
+            rule = f"`{field.pointer}` must point into its pool of {len(pool)}"
+            bad = (column < 0) | (column >= len(pool))
+            _check_boxes(f, bad, rule, lambda v: f"has {column[v]}")  # noqa: B023
 
 
 def _check_names(f: Forest) -> None:
-    if f.names is not None:
-        if len(f.names) != len(f.parent):
-            raise InvalidForest(
-                f"`names` must have one entry per box, but there are {len(f.names)} for "
-                f"{counted(len(f.parent), 'box')}."
-            )
-        _check_distinct(f.names, "names of boxes")
-        if "" in f.names:
-            raise InvalidForest("a box needs a name that can be read, but one is empty.")
+    _check_distinct(f.names or (), "names of boxes")
+    if "" in (f.names or ()):
+        raise InvalidForest("a box needs a name that can be read, but one is empty.")
     if len(f.state_names) != len(f.rewards):
         raise InvalidForest(
             f"`state_names` must have one entry per row of rewards, but there are "
             f"{len(f.state_names)} for {len(f.rewards)}."
         )
-    if f.state_names.count(None) == len(f.state_names):
-        return
-    for row, given in enumerate(f.state_names):
+    for row, given in enumerate(f.state_names) if any(f.state_names) else ():
         if given is None:
             continue
         if len(given) != f.rewards.shape[row, 1]:
@@ -156,12 +154,11 @@ def _check_names(f: Forest) -> None:
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = [x for x in names if x in seen or seen.add(x)]  # type: ignore[func-returns-value]
+    if (more := len(names) - len(set(names))) > 0:
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise InvalidForest(
-            f"{what} must differ, but {twice[0]!r} appears twice ({such(len(twice), 'name')}). "
-            f"Rename one of them."
+            f"{what} must differ, but {twice!r} appears twice ({such(more, 'name')}). Rename one "
+            f"of them."
         )
 
 
@@ -176,8 +173,7 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
         )
     order, _, _ = postorder(frozen(parent))
     if len(order) < n:
-        lost = np.setdiff1d(np.arange(n), order)
-        v = int(lost[0])
+        v = int(np.setdiff1d(np.arange(n), order)[0])
         for _ in range(n):  # n steps up end on the cycle itself
             v = int(parent[v])
         cycle, w = [v], int(parent[v])
@@ -186,37 +182,33 @@ def check_parent(parent: IntArray, name: Callable[[int], object]) -> None:
             w = int(parent[w])
         path = " -> ".join(repr(name(u)) for u in [*cycle, w])
         raise InvalidForest(
-            f"parents must lead to a root, but {path} is a cycle ({counted(len(lost), 'box')} on "
-            f"or below it). Make one of them a root."
+            f"parents must lead to a root, but {path} is a cycle ({counted(n - len(order), 'box')} "
+            f"on or below it). Make one of them a root."
         )
 
 
 def _check_shapes(f: Forest) -> None:
     own = f.rewards.shape[f.reward, 1]
     given = np.where(f.parent < 0, 1, own[f.parent])
-    rows, cols = f.laws.shape[f.law].T
-    bad = np.flatnonzero((rows != given) | (cols != own) | (own == 0))
-    if len(bad):
-        v = int(bad[0])
-        kind = f"{counted(given[v], 'row')} (states of its parent)"
-        raise InvalidForest(
-            f"the law of box {f.name(v)!r} must have "
-            f"{'one row (a root)' if f.parent[v] < 0 else kind} and {counted(own[v], 'column')} "
-            f"(its own rewards), but it has shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
-        )
     for field in declared(type(f)):
         pool = getattr(f, field.stored)
-        if field.form != "opening" or pool is None or (pool.shape == 1).all():
+        law = field.form == "law"
+        if field.form not in ("law", "opening") or pool is None or (
+            not law and (pool.shape == 1).all()
+        ):  # fmt: skip
             continue
         rows, cols = pool.shape[getattr(f, field.pointer)].T
-        bad = np.flatnonzero(((rows != 1) & (rows != given)) | ((cols != 1) & (cols != own)))
-        if len(bad):
-            v, what = int(bad[0]), f"a {field.name}"
-            raise InvalidForest(
-                f"{what} is one number, one per state of the parent, or a matrix (states of the "
-                f"parent, own states), but box {f.name(v)!r} has {given[v]} and {own[v]} of them "
-                f"and {what} of shape ({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
-            )
+        good = (rows == given) | (not law and rows == 1), (cols == own) | (not law and cols == 1)
+        bad = np.flatnonzero(~(good[0] & good[1]) | (own == 0))
+        if not len(bad):
+            continue
+        v, what = int(bad[0]), f"the {field.name} of box {f.name(int(bad[0]))!r}"
+        above = " (states of its parent)" if f.parent[v] >= 0 else " (a root)"
+        raise InvalidForest(
+            f"{what} must have {counted(given[v], 'row')}{above} and {counted(own[v], 'column')} "
+            f"(its own rewards){'' if law else ', or one for all of them'}, but it has shape "
+            f"({rows[v]}, {cols[v]}) ({such(len(bad), 'box')})."
+        )
 
 
 # -- one field each -------------------------------------------------------------------------------
@@ -224,24 +216,22 @@ def _check_shapes(f: Forest) -> None:
 
 def check_count(f: Forest) -> None:
     """Counts are whole numbers from 1 on."""
-    _check_boxes(
-        f, (f.count < 1) | (f.count > MAX_COUNT), f"a count must be from 1 to {MAX_COUNT}",
-        lambda v: f"has {f.count[v]}",
-    )  # fmt: skip
+    rule, fault = f"a count must be from 1 to {MAX_COUNT}", "has {}".format
+    _check_boxes(f, (f.count < 1) | (f.count > MAX_COUNT), rule, lambda v: fault(f.count[v]))
 
 
 def check_outside(f: Forest) -> None:
     """The outside option is a number, or the worst infinity."""
-    must_take = no_reward(f.minimize)
-    if not np.isfinite(f.outside) and f.outside != must_take:
+    x, must_take = f.outside, no_reward(f.minimize)
+    if not np.isfinite(x) and x != must_take:
         raise InvalidForest(
             f"the outside option must be a finite number, or {must_take} if something must be "
-            f"taken, but it is {f.outside}."
+            f"taken, but it is {x}."
         )
-    if np.isfinite(f.outside) and abs(f.outside) > MAX_OUTSIDE:
+    if np.isfinite(x) and abs(x) > MAX_OUTSIDE:
         raise InvalidForest(
-            f"the outside option must be at most {MAX_OUTSIDE:g} in size, but it is "
-            f"{f.outside:.6g}. Choose a larger unit."
+            f"the outside option must be at most {MAX_OUTSIDE:g} in size, but it is {x:.6g}. "
+            f"Choose a larger unit."
         )
 
 
@@ -275,35 +265,22 @@ def check_endless(f: Forest) -> None:
 
 def checked_laws(f: Forest) -> Pool:
     """Laws whose rows sum to 1 up to rounding: a larger difference would change the value."""
-    p = f.laws
-    wide = p.shape[:, 1]
+    p, wide = f.laws, f.laws.shape[:, 1]
     if len(wide) and (wide == wide[0]).all():
         mass = np.einsum("ij->i", p.data.reshape(-1, wide[0]))
     else:
         mass = np.add.reduceat(p.data, p.rows()[0]) if len(wide) else np.empty(0)
     # a number above 1 beside others from 0 on makes a sum above 1
     if len(p.data) and not (p.data.min() >= 0 and mass.max() <= 1 + SUM_TOLERANCE):  # or NaN
-        wrong = ~((p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE))
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            m = int(np.searchsorted(p.start, i, side="right")) - 1
-            s, y = divmod(i - int(p.start[m]), int(p.shape[m, 1]))
-            raise InvalidForest(
-                f"probabilities must lie between 0 and 1, but in the law of box "
-                f"{_user(f, f.law, m)[1]} the entry [{s}, {y}] is {p.data[i]:.12g} "
-                f"({such(wrong.sum(), 'entry')})."
-            )
+        good = (p.data >= 0) & (p.data <= 1 + SUM_TOLERANCE)
+        _check_pool(f, "law", good, "probabilities must lie between 0 and 1", digits=12)
     far = np.abs(mass - 1)
     bad = np.flatnonzero(far > SUM_TOLERANCE)
     if len(bad):
         owner = p.rows()[1]
-        m = int(owner[bad[0]])
-        row = int(bad[0] - np.flatnonzero(owner == m)[0])
-        box, title = _user(f, f.law, m)
-        after = ""
-        if box >= 0 and f.parent[box] >= 0:
-            up = int(f.parent[box])
-            after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}"
+        box, title = _user(f, f.law, int(owner[bad[0]]))
+        up, row = int(f.parent[box]), int(bad[0] - np.searchsorted(owner, owner[bad[0]]))
+        after = f" after {f.name(up)!r} shows {f.states(up)[row]!r}" if min(box, up) >= 0 else ""
         total = f"{mass[bad[0]]:.9g}"
         if total == "1":  # show what it differs by
             total = f"1 {'+' if mass[bad[0]] > 1 else '-'} {far[bad[0]]:.2g}"
@@ -328,14 +305,13 @@ def check_rewards(f: Forest) -> None:
         return
     none = no_reward(f.minimize)
     rule = f"rewards must be finite ({none} marks a state without one)"
-    good = np.isfinite(data) | (data == none)
-    _check_pool(f, f.rewards, f.reward, good, rule, "reward", place=True)
+    _check_pool(f, "rewards", np.isfinite(data) | (data == none), rule, "reward")
     if not np.isfinite(f.outside) and not np.isfinite(data).all():
         raise InvalidForest(
             "states without a reward need a finite outside option, since otherwise there may be "
             "nothing to take. Give `outside`."
         )
-    _check_amounts(f, f.rewards, f.reward, "reward")
+    _check_amounts(f, "rewards", data, "reward")
 
 
 def check_costs(f: Forest) -> None:
@@ -344,22 +320,23 @@ def check_costs(f: Forest) -> None:
     if x.min() >= 0 and x.max() <= MAX_AMOUNT:
         return
     rule = "costs must be finite and not negative"
-    _check_pool(f, f.costs, f.cost, (x >= 0) & np.isfinite(x), rule, "cost")
-    _check_amounts(f, f.costs, f.cost, "cost")
+    _check_pool(f, "cost", (x >= 0) & np.isfinite(x), rule, "cost")
+    _check_amounts(f, "cost", x, "cost")
 
 
-def _check_amounts(f: Forest, pool: Pool, column: IntArray, kind: str) -> None:
+def _check_amounts(f: Forest, field: str, x: FloatArray, kind: str) -> None:
     """Larger amounts would leave the range of a 64-bit float in sums and squares."""
-    good = ~np.isfinite(pool.data) | (np.abs(pool.data) <= MAX_AMOUNT)
     rule = f"a {kind} must be at most {MAX_AMOUNT:g} in size"
-    _check_pool(f, pool, column, good, rule, kind, advice="Choose a larger unit")
+    good = ~np.isfinite(x) | (np.abs(x) <= MAX_AMOUNT)
+    _check_pool(f, field, good, rule, kind, advice="Choose a larger unit")
 
 
 def check_error(f: Forest) -> None:
     """A stated error is not negative."""
-    x = f.stated_error
-    if isinstance(x, bool) or not isinstance(x, (int, float, np.number)) or not 0 <= x < np.inf:
-        raise InvalidForest(f"`stated_error` must be a finite number from 0 on, but it is {x!r}.")
+    if not 0 <= f.stated_error < np.inf:
+        raise InvalidForest(
+            f"`stated_error` must be a finite number from 0 on, but it is {f.stated_error!r}."
+        )
 
 
 # -- time, risk and prizes ----------------------------------------------------------------------
@@ -373,35 +350,33 @@ def check_time_given(given: Mapping[str, Any]) -> None:
             "time is given by factors, or by durations and a rate, but both are given. Give "
             "`factor` alone, or `duration` and `rate`."
         )
-    if rate and not duration:
-        raise InvalidForest(
-            "a rate discounts durations, but there are none. Give `duration`, or leave `rate` out."
-        )
-    if duration and not rate:
-        raise InvalidForest(
-            "durations need a rate at which later payoffs are discounted. Give `rate`, 0 if time "
-            "costs nothing."
-        )
 
 
 def checked_factors(f: Forest) -> Pool | None:
     """Factors above 0 and at most 1: those given, or exp(-rate * duration)."""
     factors, timed, rate = f.factors, f.durations, f.rate
     if timed is None and rate is not None:
-        raise InvalidForest("a rate discounts durations, but there are none. Give durations.")
+        raise InvalidForest(
+            "a rate discounts durations, but there are none. Give `duration`, or leave `rate` out."
+        )
     if timed is not None:
-        if rate is None or not 0 <= rate < np.inf:
+        if rate is None:
+            raise InvalidForest(
+                "durations need a rate at which later payoffs are discounted. Give `rate`, 0 if "
+                "time costs nothing."
+            )
+        if not 0 <= rate < np.inf:
             raise InvalidForest(
                 f"a rate must be a finite number from 0 on, but it is {rate}: a negative rate "
                 f"would make factors above 1, so that waiting adds value without end."
             )
         x, rule = timed.data, "durations must be finite and not negative"
-        _check_pool(f, timed, f.cost, (x >= 0) & np.isfinite(x), rule)
+        _check_pool(f, "duration", (x >= 0) & np.isfinite(x), rule)
         factors = Pool(np.exp(-rate * x), timed.start, timed.shape)
     if factors is not None:
         x = factors.data
         rule = "factors must lie above 0 and be at most 1 (a rate times a duration at most 700)"
-        _check_pool(f, factors, f.cost, (x > 0) & (x <= 1), rule)
+        _check_pool(f, "factor" if timed is None else "duration", (x > 0) & (x <= 1), rule)
     return factors
 
 
@@ -416,14 +391,11 @@ def check_risk(f: Forest) -> None:
             f"count the expected payoff alone."
         )
     check_clash({"factor": f.factors, "risk_tolerance": tau})
-    _check_boxes(
-        f, f.endless, "a risk tolerance needs a forest that ends",
-        lambda v: "is followed by boxes like itself without end", "Write out as many as matter",
-    )  # fmt: skip
+    rule, fault = "a risk tolerance needs a forest that ends", "is followed by boxes without end"
+    _check_boxes(f, f.endless, rule, fault.format, "Write out as many as matter")
     numbers = np.append(f.rewards.data, f.outside)
     numbers = numbers[np.isfinite(numbers)]
-    size = float(np.ptp(numbers)) if len(numbers) else 0.0
-    size += float(f.costs.data.max())
+    size = (float(np.ptp(numbers)) if len(numbers) else 0.0) + float(f.costs.data.max())
     if size > MOST_EXPONENT * tau:
         raise InvalidForest(
             f"the range of the rewards plus the highest cost must be at most {MOST_EXPONENT:g} "
@@ -440,25 +412,18 @@ def default_prizes(f: Forest) -> int:
 def as_quotas(given: Any) -> tuple[tuple[str, int], ...]:
     """Quotas as pairs in the order of their groups, from a mapping or from pairs."""
     try:
-        pairs = [
-            (label(group), most) for group, most in dict(() if given is None else given).items()
-        ]
+        pairs = [(label(x), most) for x, most in dict(() if given is None else given).items()]
     except (TypeError, ValueError):
         raise InvalidForest(
             f"`quotas` must be a mapping {{group: number}}, but it is {short(given)}."
         ) from None
-    bad = [
-        (group, most)
-        for group, most in pairs
-        if isinstance(most, bool)
-        or not isinstance(most, (int, float, np.number))
-        or not (0 <= most <= MAX_COUNT and most == np.floor(most))
-    ]
-    if bad:
-        raise InvalidForest(
-            f"a quota must be a whole number from 0 on, but that of group {bad[0][0]!r} is "
-            f"{short(bad[0][1])} ({such(len(bad), 'quota')})."
-        )
+    for group, most in pairs:
+        number = isinstance(most, (int, float, np.number)) and not isinstance(most, bool)
+        if not (number and 0 <= most <= MAX_COUNT and most == np.floor(most)):
+            raise InvalidForest(
+                f"a quota must be a whole number from 0 on, but that of group {group!r} is "
+                f"{short(most)}."
+            )
     return tuple(sorted((group, int(most)) for group, most in pairs))
 
 
@@ -472,14 +437,14 @@ def kept_quotas(
 
 def check_quotas(f: Forest) -> None:
     """Each quota is for a group of the forest."""
-    groups = list(dict.fromkeys(f.groups or ()))
-    lost = [group for group, _ in f.quotas if group not in groups or not group]
+    groups = [x for x in dict.fromkeys(f.groups or ()) if x]
+    lost = [group for group, _ in f.quotas if group not in groups]
     if lost:
-        known = ", ".join(repr(x) for x in groups[:8] if x)
+        known = f"The groups are {', '.join(map(repr, groups[:8]))}."
         raise InvalidForest(
             f"a quota must be for a group of boxes, but {lost[0]!r} is none"
             f"{like(lost[0], groups)} ({such(len(lost), 'quota')}). "
-            f"{f'The groups are {known}.' if known else 'Give each tree its `group`.'}"
+            f"{known if groups else 'Give each tree its `group`.'}"
         )
 
 
@@ -514,15 +479,12 @@ def check_clash(given: Mapping[str, Any]) -> None:
             "index. Give one of the two."
         )
     several = (given.get("prizes") or 1) > 1
-    if not several and not given.get("quotas"):
-        return
-    for wrong, what in (
-        (time, "discounting"),
-        (risk, "a risk tolerance"),
-        (not np.isfinite(given.get("outside", 0.0)), "an outside option that cannot be taken"),
-    ):
-        if wrong:
-            raise InvalidForest(
-                f"{'several prizes' if several else 'quotas'} do not go with {what}: no index is "
-                f"known for both together. Leave one of them out."
-            )
+    must_take = not np.isfinite(given.get("outside", 0.0))
+    wrong = {"discounting": time, "a risk tolerance": risk,
+             "an outside option that cannot be taken": must_take}  # fmt: skip
+    what = next((x for x, there in wrong.items() if there), None)
+    if what is not None and (several or given.get("quotas")):
+        raise InvalidForest(
+            f"{'several prizes' if several else 'quotas'} do not go with {what}: no index is "
+            f"known for both together. Leave one of them out."
+        )

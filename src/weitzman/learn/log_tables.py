@@ -28,7 +28,7 @@ from .._common.numbers import such
 from .._common.optional import need
 from .._common.text import shortened
 from ..errors import InvalidArgument, InvalidFile, WeitzmanError
-from ..files.sheets import unpacked
+from ..files.documents import unpacked
 
 Config = Mapping[str, Any]
 Blank = Literal["diverged", "skipped"]

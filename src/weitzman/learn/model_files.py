@@ -19,8 +19,7 @@ from .._common.arrays import FloatArray
 from .._common.disk import replacing
 from ..errors import InvalidArgument, InvalidFile
 from ..files import documents as check
-from ..files.documents import explained, read_document
-from ..files.instances import MAX_BYTES
+from ..files.documents import explained, parse, unpacked
 from .ladder import Belief, Ladder, ScoreNoise
 from .log_tables import Encoder
 from .resemblance import FitOptions, ResemblanceModel
@@ -86,7 +85,7 @@ def load(path: Path) -> ResemblanceModel:
         The file cannot be read or breaks a rule; the message says which and where.
     """
     with _named(path, "read") as name:
-        x = read_document(name, MAX_BYTES)
+        x = parse(unpacked(name))
         model = _model(x)
         model.noise = _noise(x["noise"]) if "noise" in x else None
         return model

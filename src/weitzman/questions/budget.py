@@ -23,8 +23,8 @@ from ..engine.evaluation import Evaluation, evaluate
 from ..engine.indices import Policy
 from ..engine.solver import solve
 from ..errors import InvalidArgument
+from ..forest.columns import Pool
 from ..forest.model import Forest
-from ..forest.pools import Pool
 from ..policy.walk import Walk
 
 _ROUNDING = 1e-11  # gains, as a share of the range of rewards, that are only rounding

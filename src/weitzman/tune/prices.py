@@ -25,8 +25,8 @@ from ..engine.solution import mean_cost
 from ..engine.solver import solve
 from ..errors import InvalidArgument
 from ..forest.builder import line
+from ..forest.columns import Pool
 from ..forest.model import Forest
-from ..forest.pools import Pool
 from ..learn.curves import Curves
 from ..learn.run_model import Shown
 from .race import ENDLESS, RunModel

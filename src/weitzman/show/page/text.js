@@ -85,7 +85,7 @@ export function withUnit(text, unit) {
 }
 
 function isCurrency(unit) {
-  return /\p{Sc}$/u.test(unit) && !/^(k|m|mn|mio|bn|b|t|mm|tsd).$/iu.test(unit);
+  return /\p{Sc}$/u.test(unit) && !/^(k|m|mn|mio|bn|b|t|mm|tsd)[. ]*.$/iu.test(unit);
 }
 
 const SCALES = { k: 3, m: 6, mn: 6, mio: 6, bn: 9, b: 9 };
