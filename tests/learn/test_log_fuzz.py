@@ -190,3 +190,36 @@ def test_times_that_are_no_costs():
     assert "a pause" in odd_times([0, 10, 20, 31, 4000, 4010, 4020])
     assert "at about the same time" in odd_times([0, 0, 0, 1e-4, 1e-4])
     assert odd_times([0, 1]) == ""
+
+
+def test_times_logged_all_at_once_are_named_and_steps_serve_instead():
+    """A history imported from elsewhere seemed to cost nothing, without a word."""
+    rows = [{"_step": 10 * i, "_runtime": 0.0, "acc": 0.1 * i} for i in range(1, 8)]
+    with pytest.warns(UserWarning, match=r"run 'x': .* at about the same time"):
+        assert Curves.from_wandb({"x": rows}, "acc").total_cost.tolist() == [0]
+    steps = Curves.from_wandb({"x": rows}, "acc", cost="steps")  # without a warning
+    assert steps.cost.tolist() == [10] * 7
+    chart = [{"_step": i, "acc": 0.1} for i in (1, 2, 3, 4, 5, 900)]  # no times, so no pause
+    assert len(Curves.from_wandb({"x": chart}, "acc").step) == 6
+    with pytest.raises(InvalidArgument, match=r'`cost` must be "time" or "steps"'):
+        Curves.from_wandb({"x": rows}, "acc", cost="hours")
+
+
+def test_times_of_mlflow_that_are_no_costs(monkeypatch):
+    """A stand-in for a store whose runs were imported: they start after all that they logged."""
+    logged = [SimpleNamespace(timestamp=1000, step=10 * i, value=0.1) for i in range(1, 8)]
+    run = SimpleNamespace(
+        info=SimpleNamespace(start_time=5000, run_name="r", run_id="r"),
+        data=SimpleNamespace(params={}, metrics={}),
+    )
+    page = type("Page", (list,), {"token": None})([run])
+    client = SimpleNamespace(
+        get_experiment_by_name=lambda name: SimpleNamespace(experiment_id="1", name=name),
+        search_runs=lambda *args, **options: page,
+        get_metric_history=lambda run, metric: logged,
+    )
+    store = SimpleNamespace(get_tracking_uri=lambda: "x", MlflowClient=lambda **uri: client)
+    monkeypatch.setitem(sys.modules, "mlflow", store)
+    with pytest.warns(UserWarning, match="at about the same time"):
+        assert Curves.from_mlflow("e", "acc").total_cost.tolist() == [0]
+    assert Curves.from_mlflow("e", "acc", cost="steps").total_cost.tolist() == [70]

@@ -230,19 +230,21 @@ class Curves:
     @classmethod
     def from_mlflow(
         cls, experiments: Any, metric: str, *, tracking_uri: str | None = None,
-        online: bool = False, **options: Any,
+        online: bool = False, cost: str = "time", **options: Any,
     ) -> Curves:  # fmt: skip
         """The runs of MLflow experiments. With several experiments, each is a task of its own.
 
         Experiments are given by name or id; ``tracking_uri`` is by default the one that MLflow is
-        set to. A tracking server, which is reached over the network, needs ``online=True``.
+        set to. A tracking server, which is reached over the network, needs ``online=True``. A row
+        costs the seconds since the row before, or with ``cost="steps"`` the steps; times with a
+        pause in them, or all logged at once, give a warning.
         """
-        runs = log_readers.mlflow_runs(experiments, metric, tracking_uri, online)
+        runs = log_readers.mlflow_runs(experiments, metric, tracking_uri, online, cost)
         return cls._of(runs, metric, "elapsed", options)
 
     @classmethod
     def from_wandb(
-        cls, source: Any, metric: str, *, online: bool = False, **options: Any
+        cls, source: Any, metric: str, *, online: bool = False, cost: str = "time", **options: Any
     ) -> Curves:
         """Runs of Weights & Biases.
 
@@ -256,8 +258,11 @@ class Curves:
         metric : str
         online : bool
             Whether a name that is no file or folder is a project to be read over the network.
+        cost : "time" or "steps"
+            As in :meth:`from_mlflow`; a chart has no times.
         """
-        return cls._of(log_readers.wandb_runs(source, metric, online), metric, "elapsed", options)
+        runs = log_readers.wandb_runs(source, metric, online, cost)
+        return cls._of(runs, metric, "elapsed", options)
 
     @classmethod
     def from_tensorboard(
@@ -265,9 +270,8 @@ class Curves:
     ) -> Curves:
         """Scalars of TensorBoard: every folder with event files is a run.
 
-        One folder or several are searched with their subfolders. A row costs the seconds since the
-        row before, or with ``cost="steps"`` the steps. Times with a pause in them, or all written
-        at once, give a warning.
+        One folder or several are searched with their subfolders; ``cost`` as in
+        :meth:`from_mlflow`.
         """
         return cls._of(log_readers.tensorboard_runs(folder, tag, cost), tag, "elapsed", options)
 

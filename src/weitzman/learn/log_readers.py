@@ -282,8 +282,6 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
 
     ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
     """
-    if cost not in ("time", "steps"):
-        raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
     names: dict[Path, str] = {}
@@ -313,11 +311,18 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
                 settings=settings[path] or next(inner, {}),
                 names={*tags["scalars"], *tags["tensors"]},
             )
-        if cost == "steps":
-            run = _by_steps(run, run.settings)
-        elif odd := odd_times(run.costs or ()):
-            warnings.warn(f"run {run.name!r}: {odd}", UserWarning, stacklevel=5)
-        yield run
+        yield priced(run, cost)
+
+
+def priced(run: LoggedRun, cost: str) -> LoggedRun:
+    """A run whose costs are times, or with ``cost="steps"`` its steps; odd times give a warning."""
+    if cost not in ("time", "steps"):
+        raise InvalidArgument(f'`cost` must be "time" or "steps", but it is {cost!r}.')
+    if cost == "steps":
+        return _by_steps(run, run.settings)
+    if odd := odd_times(run.costs or ()):
+        warnings.warn(f"run {run.name!r}: {odd}", UserWarning, stacklevel=6)
+    return run
 
 
 def odd_times(times: Sequence[float]) -> str:
@@ -355,14 +360,14 @@ def _hparams(log: Any) -> dict[str, Any]:
 # -- Weights & Biases -----------------------------------------------------------------------------
 
 
-def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
+def wandb_runs(source: Any, metric: str, online: bool, cost: str) -> Iterator[LoggedRun]:
     """Runs of a project, of a folder, of the table of a chart, of histories, or of run objects."""
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if os.path.isdir(path) or path.endswith(".wandb"):
-            for name, file in files_below(path, "*.wandb"):
+            for _, file in files_below(path, "*.wandb"):
                 with reading(file, "a log of Weights & Biases"):
-                    run = _offline(name, file, metric)
+                    run = _offline(file, metric, cost)
                 yield run
             return
         if os.path.exists(path) or path.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
@@ -378,22 +383,26 @@ def wandb_runs(source: Any, metric: str, online: bool) -> Iterator[LoggedRun]:
         yield from _charted(columns_of(source), metric)
     elif isinstance(source, Mapping):
         for name, history in source.items():
-            yield _history(str(name), columns_of(history), metric, {})
+            yield _history(str(name), columns_of(history), metric, {}, cost)
     else:
         for run in source:
             rows = list(run.scan_history(keys=[_STEP, _TIME, metric]))
             if rows:
-                yield _history(run.name or run.id, columns_of(rows), metric, dict(run.config))
+                name, config = run.name or run.id, dict(run.config)
+                yield _history(name, columns_of(rows), metric, config, cost)
 
 
-def _history(name: str, table: LogColumns, metric: str, config: Config) -> LoggedRun:
+def _history(name: str, table: LogColumns, metric: str, config: Config, cost: str) -> LoggedRun:
     """One run; rows without the metric were not evaluated."""
     score = table.numbers(metric, blank=True)
     when = table.numbers(table.role("step", "step"), blank=True)
     seen = ~np.isnan(score) & ~np.isnan(when)
-    times = table.numbers(_TIME)[seen] if _TIME in table.names else when[seen] + 1
+    timed = _TIME in table.names and cost == "time"
+    times = table.numbers(_TIME)[seen] if timed else when[seen] + 1
     settings = plain_settings({k: v for k, v in config.items() if not k.startswith("_")})
-    return LoggedRun.of(name, zip(times, when[seen], score[seen], strict=True), settings=settings)
+    rows = zip(times, when[seen], score[seen], strict=True)
+    run = LoggedRun.of(name, rows, settings=settings)
+    return priced(run, cost) if timed or cost != "time" else run
 
 
 def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
@@ -414,10 +423,10 @@ def _charted(table: LogColumns, metric: str) -> Iterator[LoggedRun]:
         yield LoggedRun.of(name.removesuffix(end), zip(steps + 1, steps, score[seen], strict=True))
 
 
-def _offline(name: str, path: Path, metric: str) -> LoggedRun:
+def _offline(path: Path, metric: str, cost: str) -> LoggedRun:
     """A run that was logged offline: its name, configuration and history from run-ID.wandb."""
     record = need("wandb.proto.wandb_internal_pb2", "wandb").Record
-    name, config, rows = Path(name).name.removeprefix("run-"), {}, []
+    name, config, rows = path.stem.removeprefix("run-"), {}, []
 
     def values(items: Any) -> dict[str, Any]:
         return {"/".join(x.nested_key) or x.key: json.loads(x.value_json) for x in items}
@@ -439,7 +448,7 @@ def _offline(name: str, path: Path, metric: str) -> LoggedRun:
     ]
     if not kept:
         return LoggedRun(name, names=there)
-    return _history(name, columns_of(kept), metric, config)
+    return _history(name, columns_of(kept), metric, config, cost)
 
 
 # A file of a run is a log in the format of LevelDB: blocks of 32 KiB with records, each with a
@@ -474,7 +483,7 @@ def _records(path: Path) -> Iterator[bytes]:
 
 
 def mlflow_runs(
-    experiments: Any, metric: str, tracking_uri: str | None, online: bool
+    experiments: Any, metric: str, tracking_uri: str | None, online: bool, cost: str
 ) -> Iterator[LoggedRun]:
     """The runs that have logged a metric, with their parameters as settings."""
     mlflow = need("mlflow", "mlflow")
@@ -503,13 +512,14 @@ def mlflow_runs(
                     (max((x.timestamp - start) / 1000, 0.0), x.step, x.value)
                     for x in client.get_metric_history(run.info.run_id, metric)
                 ]
-                yield LoggedRun.of(
+                found_run = LoggedRun.of(
                     run.info.run_name or run.info.run_id,
                     rows,
                     settings={name: number_or_text(x) for name, x in run.data.params.items()},
                     task=experiment.name if len(wanted) > 1 else "",
                     names=getattr(run.data, "metrics", ()),
                 )
+                yield priced(found_run, cost)
 
 
 def _all_runs(client: Any, experiment: str) -> Iterator[Any]:

@@ -58,7 +58,7 @@ def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except InvalidFile as error:
         text = str(error)
         raise InvalidFile(text if text.startswith(str(path)) else f"{path}: {text}") from None
-    except WeitzmanError:
+    except (WeitzmanError, Warning):
         raise
     except MemoryError:
         raise InvalidFile(f"{path}: cannot be read: it does not fit into memory.") from None
@@ -409,10 +409,7 @@ NO_SETTINGS = Encoder((), ())
 
 
 def _missing(x: object) -> bool:
-    if x is None or (isinstance(x, str) and not x):
-        return True
-    blank = type(x).__name__ in ("NAType", "NaTType")  # of pandas, where `!=` may be neither
-    return blank or (isinstance(x, (float, np.floating)) and bool(x != x))
+    return not x if isinstance(x, str) else _is_blank(x)
 
 
 def _is_number(x: object) -> bool:
