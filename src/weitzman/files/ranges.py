@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Range(NamedTuple):
         return x if self.field == "reward" else np.asarray(np.maximum(x, 0.0))
 
 
-class Ranges(Sequence[Range]):
+class Ranges(tuple[Range, ...]):
     """The uncertain numbers of a problem.
 
     Examples
@@ -102,9 +102,11 @@ class Ranges(Sequence[Range]):
     3.0
     """
 
-    def __init__(self, ranges: Iterable[Range] = ()) -> None:
-        self._ranges = tuple(ranges)
-        for r in self._ranges:
+    __slots__ = ()
+
+    def __new__(cls, ranges: Iterable[Range] = ()) -> Self:
+        found = super().__new__(cls, ranges)
+        for r in found:
             if r.field not in RANGED:
                 raise InvalidArgument(
                     f"a range is one of a {', '.join(RANGED[:-1])} or {RANGED[-1]}, but that of "
@@ -115,21 +117,7 @@ class Ranges(Sequence[Range]):
                     f"a range must rise from low to base to high, but the {r.title} has {r.low:g}, "
                     f"{r.base:g}, {r.high:g}."
                 )
-
-    def __len__(self) -> int:
-        return len(self._ranges)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._ranges[i]
-
-    def __iter__(self) -> Iterator[Range]:
-        return iter(self._ranges)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ranges) and self._ranges == other._ranges
-
-    def __hash__(self) -> int:
-        return hash(self._ranges)
+        return found
 
     def __repr__(self) -> str:
         return f"Ranges([{', '.join(r.title for r in self)}])"

@@ -117,7 +117,8 @@ class _Rows:
     def _rewards(self) -> dict[tuple[str, str], float | None]:
         """The reward of every state of every box."""
         found: dict[tuple[str, str], float | None] = {}
-        amounts = [None if math.isnan(x) else x for x in self._numbers("reward", needed=False)]
+        each = self._numbers("reward", needed=False).tolist()
+        amounts = [None if math.isnan(x) else x for x in each]
         odd = [i for i, key in enumerate(zip(self.box, self.own, strict=True))
                if found.setdefault(key, amounts[i]) != amounts[i]]  # fmt: skip
         self._refuse(odd, "a state has one reward", lambda _: "gives another than a row before it",
@@ -217,7 +218,10 @@ class _Rows:
     ) -> FloatArray:
         """A column of numbers; NaN where one is missing and not needed."""
         cells = self.table[column] if given is None else given
-        found = np.array([_as_number(x) for x in cells])
+        try:
+            found = np.array(cells, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            found = np.array([_as_number(x) for x in cells])
         bad = np.isnan(found)
         if bad.any():
             bad &= needed | np.array([x is not None for x in cells])
