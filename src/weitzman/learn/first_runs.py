@@ -304,23 +304,12 @@ class FirstRuns(RunModel):
         """An error: no forest is known."""
         raise InvalidArgument("nothing is known about runs yet, so there is no forest of runs.")
 
-    def next_index(
-        self,
-        steps: Sequence[int],
-        scores: Sequence[float],
-        costs: Sequence[float] | None = None,
-        settings: Config | None = None,
-    ) -> float:
-        """Larger than any worth: highest for the run that is to go on and has come the least far.
+    def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
+        """Larger than any worth: highest for the run that is to continue and came the least far.
 
         A run that is not among the best of its level, or cannot pay, has a lower index than a
-        new run; the worth of the best score, if no run is to go on. The index is -inf for a run
-        that has diverged or ended.
+        new run; the worth of the best score, if no run is to continue.
         """
-        return float(self.next_indices([Shown(steps, scores, costs, settings)])[0])
-
-    def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """The index of going on with each of several runs."""
         out = np.full(len(runs), -np.inf)
         able = [
             i
