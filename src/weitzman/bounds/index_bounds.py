@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray
+from .._common.law import Law
 from ..engine.plan import Plan
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.columns import matrix_of
@@ -105,7 +106,7 @@ class StaticBound:
         return self._box
 
     def added(self, tree: LazyTree, children: range) -> None:
-        """New nodes are known: refuse what would make the bound wrong."""
+        """New nodes are known: reject what would make the bound wrong."""
         copies = sum(tree.count[u] for u in children)
         above = tree.nodes[tree.parent[children[0]]].name if children else ""
         if copies > self._branching:
@@ -200,12 +201,10 @@ def _cut_off(
             count=[branching] * depth + [1],
             outside=floor,
         )
-        found.append(Plan.of(forest).run(_EPS * (top - floor), False, 1).tail)
-    levels = np.unique(np.concatenate([[floor], *(grid for grid, _ in found)]))
+        found.append(Law(*Plan.of(forest).run(_EPS * (top - floor), False, 1).tail))
+    levels = np.unique(np.concatenate([[floor], *(law.points for law in found)]))
     levels = levels[levels >= floor]
-    chance = np.zeros((k, len(levels)))
-    for y, (grid, tail) in enumerate(found):
-        reach = np.append(tail, 0.0)[np.searchsorted(grid, levels)]
-        reach[0] = 1.0  # nobody looks below the floor
-        chance[y] = np.maximum(-np.diff(reach, append=0.0), 0.0)
+    reach = np.array([law.tail(levels) for law in found])
+    reach[:, 0] = 1.0  # nobody looks below the floor
+    chance = np.maximum(Law(levels, reach).chances(), 0.0)
     return StandIn(chance, levels[None, :], np.zeros((1, 1)))

@@ -36,7 +36,7 @@ class LazySolution:
     index : (float, float)
         Bounds on its index; of the outside option itself if nothing is to be opened.
     regret : float
-        Opening ``first_box`` and going on optimally falls short of the optimum by at most this.
+        Opening ``first_box`` and continuing optimally falls short of the optimum by at most this.
     proven : bool
         Whether ``regret`` is 0: no expansion can change the first decision.
     ending : Ending
@@ -104,7 +104,7 @@ class LazyForest:
       cost is worth at least as much as the real tree. This is checked for every node that comes up.
     * ``bound``: a number that no reward below any node exceeds; or a function that is called with a
       node and gives a number, one number for each of its states, or a :class:`Node`. A number
-      bounds the indices below: with a higher reward in hand, going on there does not pay.
+      bounds the indices below: with a higher reward in hand, continuing there does not pay.
       The best reward that can be found there is a valid bound; the expected payoff is not. A
       :class:`Node` stands for a box that is worth at least as much as everything below, in every
       situation. The bound is not checked; only contradictions are reported.

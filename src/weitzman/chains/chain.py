@@ -79,7 +79,7 @@ class Chain:
         return np.flatnonzero(self.rewards == self.rewards.max())
 
     def dense(self) -> FloatArray:
-        """The law as a dense array; refused for a large sparse chain."""
+        """The law as a dense array; rejects a large sparse chain."""
         if self.sparse and len(self) > _DENSE:
             raise TooLarge(
                 f"this needs a dense matrix, too large for a sparse chain of {len(self)} states. "
@@ -307,7 +307,7 @@ class Chain:
     def _rows(self, starts: ArrayLike | None) -> FloatArray:
         """The distributions of the box before the first: one row for each start."""
         if starts is None:
-            return np.eye(len(self.dense()))  # which refuses a large sparse chain
+            return np.eye(len(self.dense()))  # which rejects a large sparse chain
         which = as_states(starts, len(self))
         rows = np.zeros((len(which), len(self)))
         rows[np.arange(len(which)), which] = 1.0

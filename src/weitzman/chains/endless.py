@@ -32,12 +32,12 @@ from .chain import Chain, as_costs, as_first, as_states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capped:
-    """A capped value: a random number that fully describes one way to go on searching.
+    """A capped value: a random number that fully describes one way to continue.
 
     Attributes
     ----------
     index : float
-        Go on here while no other index is higher and the best so far is lower.
+        Continue here while no other index is higher and the best so far is lower.
     breakpoints : (m,) array, ascending
     tails : (m,) array
         ``tails[j]`` = P(kappa >= breakpoints[j]).
@@ -115,7 +115,7 @@ class EndlessLine:
         return f"EndlessLine({len(self.chain)} states, indices up to {self.index.max():.6g})"
 
     def phi(self, y: ArrayLike, x: int | None = None) -> Any:
-        """The value phi(y, x) of going on optimally with y in hand after state x.
+        """The value phi(y, x) of continuing optimally with y in hand after state x.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class FixedPoint:
     levels : (m,) array, ascending
         Amounts in hand: all rewards, and the further levels that were asked for.
     table : (m, k) array
-        ``table[l, s]`` = phi(levels[l], s): go on after s while this exceeds levels[l].
+        ``table[l, s]`` = phi(levels[l], s): continue after s while this exceeds levels[l].
     contraction : float
         Each step shrinks the error at least by this factor.
     steps : int
@@ -320,7 +320,7 @@ def fixed_point(
 
 
 def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
-    """Whether the paper's condition holds: then it is best to go on until the top reward.
+    """Whether the paper's condition holds: then it is best to continue until the top reward.
 
     From each state below the top, the step from the second highest to the highest reward, times its
     probability, must exceed the cost of one more box. Sufficient; necessary and sufficient is that

@@ -28,13 +28,13 @@ from ..errors import InvalidArgument
 def must_stop(
     law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str
 ) -> None:
-    """Refuse indices with which a search may never leave the line ``name``."""
+    """Reject indices with which a search may never leave the line ``name``."""
     for held in np.unique(np.append(rewards[rewards > outside], outside)):
         _must_leave(law, (rewards <= held) & (index > held), name)
 
 
 def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
-    """Refuse a set of states from which the policy would never stop going on."""
+    """Reject a set of states from which the policy would never stop."""
     inner, leave = law[np.ix_(inside, inside)], law[np.ix_(inside, ~inside)]
     ends, more = leave.any(axis=1), True
     while more:
@@ -43,7 +43,7 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
     if not ends.all():
         s = int(np.flatnonzero(inside)[np.argmin(ends)])
         raise InvalidArgument(
-            f"a policy must stop at some time, but this one may go on forever along the endless "
+            f"a policy must stop at some time, but this one may continue forever along the endless "
             f"line {name!r}: after its state {s}, no reward can follow that its indices would stop "
             f"at ({such((~ends).sum(), 'state')}). Lower its indices."
         )
