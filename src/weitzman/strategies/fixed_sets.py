@@ -26,7 +26,7 @@ from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 from .parts import (
     BoundedPlan,
-    Plan,
+    FixedPlan,
     children_first,
     closed,
     in_turn,
@@ -417,7 +417,7 @@ def _improved(values: SetValues, members: Members, room: int) -> Members:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FixedLine(Plan):
+class FixedLine(FixedPlan):
     """A line of boxes from a root downward, chosen beforehand.
 
     Attributes

@@ -19,7 +19,7 @@ from ..forest.model import Forest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class FixedPlan:
     """Boxes in an order that is fixed beforehand, and what they earn."""
 
     forest: Forest
@@ -39,7 +39,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BoundedPlan(Plan):
+class BoundedPlan(FixedPlan):
     """A plan and what no other plan of its kind exceeds."""
 
     bound: float
