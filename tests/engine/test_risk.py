@@ -17,6 +17,7 @@ from reference import Problem
 
 import weitzman
 from weitzman import Builder, Forest, Policy, Status, evaluate, solve
+from weitzman._kernels import jit
 from weitzman.errors import InvalidArgument, InvalidForest
 
 BASE, GRAIN = (
@@ -248,3 +249,38 @@ def test_the_gap_covers_what_rounding_loses(exponent):
         assert np.isfinite(s.value)
         coarse += s.status is Status.COARSE
     assert coarse <= 1 or exponent >= 12
+
+
+WIDE = [  # (parent, cost, rewards, law, outside, tolerance); minimized where there is none
+    ([-1, 0, -1], [2, 0.125, 2], [[6.82, 6.04, 0.91], [2.5], [8.62]],
+     [[0.5625, 0.125, 0.3125], [[1]] * 3, [1]], np.inf, 0.1),
+    ([-1, 0], [2, 0.5], [[0.68, 0.87, 0.72], [0.21]],
+     [[0.25, 0.5, 0.25], [[1]] * 3], -np.inf, 0.05),
+    ([-1, -1, 0], [0, 0.125, 0.5], [[53.97, 52.73], [6.03], [20.58]],
+     [[0.625, 0.375], [1], [[1], [1]]], -20, 0.15),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("terms", WIDE)
+def test_where_kernels_lack_digits_a_forest_is_solved_in_numpy(terms):
+    """Compiled, the first was 8.956 with gap 0 (true: 4.5875), the others had no digit left."""
+    parent, cost, rewards, law, outside, tolerance = terms
+    forest = Forest.from_arrays(
+        parent=parent, cost=cost, rewards=rewards, law=law, outside=outside,
+        minimize=outside == np.inf, risk_tolerance=tolerance,
+    )  # fmt: skip
+    by_size = weitzman.solve(forest)
+    jit.compile_always()
+    try:
+        found = weitzman.solve(forest)
+    finally:
+        jit.compile_always(False)
+    assert found.status is not Status.COARSE
+    assert found.value == pytest.approx(by_size.value, abs=1e-8)
+    assert weitzman.evaluate(found).value == pytest.approx(by_size.value, abs=1e-8)
+
+
+def test_a_policy_that_takes_nothing_is_worth_nothing():
+    forest = Forest.from_arrays(parent=[-1], cost=[1], rewards=[[2, 3]], law=[[0.5, 0.5]],
+                                outside=-np.inf, risk_tolerance=1)  # fmt: skip
+    assert weitzman.evaluate(Policy.of(forest, -np.inf)).value == -np.inf

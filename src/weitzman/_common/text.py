@@ -19,18 +19,16 @@ _WIDEST = 40  # characters of a name in a table
 ROWS = 200  # of a table, at most
 
 
-def printable(text: str) -> str:
+def printable(text: str, keep: str = "") -> str:
     """Text that cannot disturb a terminal: what is not printable is shown as an escape."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return "".join(c if c in keep or c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def clean(text: str) -> str:
     """Text of several lines that cannot disturb a terminal: line breaks and tabs stay."""
-    if text.isprintable():
-        return text
-    return "".join(c if c in "\n\t" or c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable(text, "\n\t")
 
 
 def cell(text: str) -> str:

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from . import boxes
 from .blocks import (
     TOP,
     Draft,
@@ -49,25 +50,6 @@ from .blocks import (
     thin,
     tops_of,
     write_nothing,
-)  # fmt: skip
-from .boxes import (
-    FEW,
-    GROUP,
-    Listing,
-    Spans,
-    Tails,
-    box_grid,
-    cap_grid,
-    find_spans,
-    indices,
-    lift,
-    lift_error,
-    mix,
-    mix_between,
-    prices,
-    sort_down,
-    take_indices,
-    transpose,
 )  # fmt: skip
 from .jit import copy, count_up, lane_helper, lane_kernel
 from .lanes import LANES, keep, pointer, prefetch, splat, store
@@ -157,7 +139,7 @@ class Workspace(NamedTuple):
 @lane_helper()
 def _workspace(floats, ints, most, widest):
     """Share out what `sweep` has made room for; the integers are 0, 1, 2, ..."""
-    room, table = most + 1 + LANES, (most + 1 + GROUP) * widest
+    room, table = most + 1 + LANES, (most + 1 + boxes.GROUP) * widest
     law = pointer(floats, 2 * table)
     grid = pointer(law, widest * widest)
     x = pointer(grid, padded(room))
@@ -204,26 +186,26 @@ def _mixture(op, row, own, children, program, w):
     lanes, across = padded(k), padded(own)
     if row[LEFT] < 0:
         write_nothing(children.block, across)
-    transpose(pointer(program.laws, program.law_at[law]), k, own, w.law)
+    boxes.transpose(pointer(program.laws, program.law_at[law]), k, own, w.law)
     bare, start = False, program.reward_at[r]  # bare: a state without a reward
     for y in range(across):
         w.reward[y] = program.reward[start + y] if y < own else -np.inf
         bare |= (y < own) & (w.reward[y] == -np.inf)
     levels, distinct = program.level_at[r], program.level_at[r + 1] - program.level_at[r]
-    grid = Listing(w.grid, w.pos, w.numbers)
-    n = box_grid(
+    grid = boxes.Listing(w.grid, w.pos, w.numbers)
+    n = boxes.box_grid(
         grid_of(children.block, across), pointer(program.levels, levels), distinct, bare,
         program.low, grid,
     )  # fmt: skip
-    lift(powers_of(children, across, w.rows), across, w.reward, grid, n, w.after)
-    lift_error(children, own, w.reward, program.outside, pointer(w.after, n * across))
+    boxes.lift(powers_of(children, across, w.rows), across, w.reward, grid, n, w.after)
+    boxes.lift_error(children, own, w.reward, program.outside, pointer(w.after, n * across))
     done = ZERO
-    if own > FEW:
-        spans = Spans(own, w.rank, w.price, w.sigma, w.active, w.caps)
-        find_spans(tops_of(children.block, across), w.reward, w.grid, n, spans)
-        done = mix_between(w.after, spans, w.law, lanes, n, w.rows)
+    if own > boxes.FEW:
+        spans = boxes.Spans(own, w.rank, w.price, w.sigma, w.active, w.caps)
+        boxes.find_spans(tops_of(children.block, across), w.reward, w.grid, n, spans)
+        done = boxes.mix_between(w.after, spans, w.law, lanes, n, w.rows)
     # one row more than there are breakpoints: the errors are mixed like tails
-    mix(
+    boxes.mix(
         pointer(w.after, done * across), own, w.law, lanes, n + 1 - done,
         pointer(w.rows, done * lanes),
     )  # fmt: skip
@@ -232,7 +214,7 @@ def _mixture(op, row, own, children, program, w):
         for j in range(n):
             for s in range(k):
                 w.rows[j * lanes + s] += defect[s]
-    return Tails(w.grid, n, w.rows, lanes)
+    return boxes.Tails(w.grid, n, w.rows, lanes)
 
 
 @lane_helper()
@@ -245,20 +227,20 @@ def _box(op, row, own, children, program, out, w):
     sigma = pointer(out.sigma, out.sigma_at[op])
     if program.given:
         clear = pointer(out.clear, program.reward_at[row[REWARD]])
-        take_indices(sigma, tails, k, w.after, w.reward, own, clear, w.sigma)
+        boxes.take_indices(sigma, tails, k, w.after, w.reward, own, clear, w.sigma)
     else:
         cost, shape = pointer(program.costs, program.cost_at[c]), program.cost_shape
         weights = pointer(program.laws, program.law_at[law])
-        prices(cost, shape[2 * c], shape[2 * c + 1], weights, k, own, w.price)
+        boxes.prices(cost, shape[2 * c], shape[2 * c + 1], weights, k, own, w.price)
         if program.weighed and n > 0:
             defect = pointer(program.defect, program.defect_at[law])
             for s in range(k):
                 w.price[s] += defect[s] * w.grid[0]
-        indices(tails, w.price, program.low, w.sigma)
+        boxes.indices(tails, w.price, program.low, w.sigma)
         for s in range(k):
             sigma[s] = w.sigma[s]
-    sort_down(w.sigma, lanes, w.rank, w.caps)
-    m = cap_grid(w.grid, w.caps, lanes, Listing(w.x, w.source, w.numbers))
+    boxes.sort_down(w.sigma, lanes, w.rank, w.caps)
+    m = boxes.cap_grid(w.grid, w.caps, lanes, boxes.Listing(w.x, w.source, w.numbers))
     # no tail reaches above an index: it is the highest breakpoint of its state
     errors = pointer(w.rows, n * lanes)
     return Draft(w.x, w.source, m, w.rows, lanes, w.sigma, w.floor, errors, w.sigma)
@@ -368,7 +350,7 @@ def sweep(
     )  # fmt: skip
     step, most, widest = ZERO, np.int64(64), np.int64(LANES)  # breakpoints, states: room for
     while step < order.size:
-        room, table = most + 1 + LANES, (most + 1 + GROUP) * widest
+        room, table = most + 1 + LANES, (most + 1 + boxes.GROUP) * widest
         by_state = 8 * widest + padded(block_size(ZERO, widest))
         floats = aligned(2 * table + widest * widest + by_state + 2 * padded(room))
         ints = count_up(3 * room + widest)

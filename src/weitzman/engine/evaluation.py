@@ -389,9 +389,11 @@ def _summary(
         logs = risky.chosen[some] - sign * rewards[some] / tau
         if risky.none > -np.inf:
             logs = np.append(logs, risky.none - sign * f.outside / tau)
-        most = float(logs.max())
-        value = -sign * tau * (most + float(np.log(np.sum(np.exp(logs - most)))))
-        error = _EPSILON * (tau * (len(f) + _STEPS + float(np.abs(logs).max())) + abs(value))
+        most = float(logs.max()) if len(logs) else np.inf  # the worst: nothing at all is taken
+        total = float(np.log(np.sum(np.exp(logs - most)))) if len(logs) else 0.0
+        value = -sign * tau * (most + total)
+        size = float(np.abs(logs).max(initial=0.0))
+        error = _EPSILON * (tau * (len(f) + _STEPS + size) + abs(value))
     after = PerBox(f, truly.opened, truly.opened_at)
     per_box = after.totals()
     return Evaluation(

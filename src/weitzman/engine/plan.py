@@ -215,9 +215,10 @@ class Plan:
         over = grid > self.outside
         if not over.any():
             return self.outside, 0.0, (grid, tail)
-        # what is had for certain, if anything is: beginning at far lower points would cost digits
+        # what is had for certain, if anything is: beginning at far lower points would cost digits.
+        # Of utilities the lowest ends count most, although the slopes there round to 1
         start = self.outside if np.isfinite(self.outside) else float(grid[0])
-        if (sure := int((tail == 1.0).sum())) > 0:
+        if self.weights.tolerance == 0 and (sure := int((tail == 1.0).sum())) > 0:
             start = max(start, float(grid[sure - 1]))
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))

@@ -65,10 +65,13 @@ def is_small(f: Forest) -> bool:
     return not compiles_always() and work_of(f) <= SMALL
 
 
-def work_of(f: Forest) -> float:
-    """How many steps the recursion takes, about; from the shape of the forest alone."""
+def work_of(f: Forest, most: float = SMALL) -> float:
+    """How many steps the recursion takes, about, if that is at most ``most``; else infinity.
+
+    From the shape of the forest alone.
+    """
     n = len(f)
-    if n * _PER_BOX > SMALL:
+    if n * _PER_BOX > most:
         return np.inf
     above, own = f.laws.shape[f.law].T.astype(float)
     points = own + above  # at most so many breakpoints: rewards and indices at and below a box

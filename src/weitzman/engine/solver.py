@@ -32,7 +32,7 @@ from ..errors import InvalidArgument
 from ..forest.model import Forest
 from .plan import Plan, PlanPass, Progress, check_threads, run_spread
 from .prizes import run_several
-from .small import is_small, recursion, value_of
+from .small import is_small, recursion, value_of, work_of
 from .solution import Solution, Status, hint
 from .weights import takes_several
 
@@ -49,6 +49,7 @@ class Unwritten(Protocol[Answer]):
 
 _FIRST_EPS = 1e-3  # first guess of the tolerance a box, as a share of what is asked for
 _RETRIES = 4
+_PATIENCE = 1e9  # steps of work in NumPy where kernels fail: half a minute
 
 
 @overload
@@ -147,7 +148,12 @@ def solve(
 
     def task() -> Solution:
         with large_work():
-            return _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
+            found = _solve(forest, tolerance, None if exact else _FIRST_EPS, one_pass)
+        # utilities may span more orders of magnitude than the kernels have digits
+        lost = found.status is Status.COARSE and forest.risk_tolerance is not None
+        if lost and work_of(forest, _PATIENCE) <= _PATIENCE:
+            return _solve_small(forest, tolerance, clip, progress)
+        return found
 
     return interruptible(task)
 
@@ -197,7 +203,7 @@ def _solve(forest: Forest, tolerance: float, share: float | None, one_pass: OneP
     weights = plan.weights
     target = tolerance * plan.payoff_span()
     run = _within(plan, target, share, one_pass)
-    more = weights.rounding() if weights.tolerance > 0 else 0.0
+    more = weights.rounding(run.tail[0].min(initial=0.0)) if weights.tolerance > 0 else 0.0
     if weights.tolerance == 0 or weights.gap(run.value, more) <= target:
         more = 0.0  # rounding counts only where factors magnify it enough to matter
     error = max(weights.gap(run.value, run.gap + more), 0.0)

@@ -144,13 +144,15 @@ class Weights:
         """The largest difference of two values: the best reward less what is in hand anyway."""
         return float(self.best - self.read_back(self.outside))
 
-    def rounding(self) -> float:
+    def rounding(self, lowest: float = 0.0) -> float:
         """Roughly how far rounding may move a utility: factors above 1 magnify it on the way.
 
-        Only for a forest with a risk tolerance: otherwise nothing is magnified.
+        Only for a forest with a risk tolerance: otherwise nothing is magnified. ``lowest`` is the
+        point from which a value is summed without an outside option.
         """
         most = self.growth()
-        lowest = self.outside if np.isfinite(self.outside) else self.rewards.min()
+        lowest = min(lowest, float(self.rewards.min()))
+        lowest = self.outside if np.isfinite(self.outside) else lowest
         worst = -lowest * min(float(np.exp(min(most, 700.0))), -lowest)
         return float(np.finfo(np.float64).eps * worst)
 
