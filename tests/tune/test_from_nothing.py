@@ -109,7 +109,7 @@ def test_sixteen_runs_are_started_and_ever_fewer_go_on(seed):
     assert race.model.price == pytest.approx(20 / 0.01)
 
 
-def test_a_worker_that_waits_for_the_first_runs_starts_another():
+def test_a_worker_waits_for_the_first_runs():
     race = Race(learn.from_nothing(full_run_cost=0.01), available=20)
     learner = tune.Refit(race)
     for number in range(16):
@@ -118,7 +118,8 @@ def test_a_worker_that_waits_for_the_first_runs_starts_another():
         learner()
     flying = [race.next().run for _ in range(6)]
     assert flying == [10, 11, 12, 13, 14, 15]
-    assert race.next().run is None
+    assert race.next() is None  # another run would bring on a further round, and so on
+    assert not race.done
 
 
 def test_runs_that_never_end_by_themselves_need_a_last_step():

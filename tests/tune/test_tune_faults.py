@@ -306,6 +306,25 @@ def test_fractions_beside_percent_are_named(logged, searched, first):
         race.observe(race.started(), 1, logged * 0.5, 1.0)
 
 
+@pytest.mark.parametrize(("limit", "minimize"), [(1.0, False), (10.0, True)])
+def test_a_score_beyond_the_stated_limit_is_an_error_at_once(limit, minimize):
+    """Percent beside a limit in fractions: the search would stop early and say nothing."""
+    seen = []
+    with pytest.raises(InvalidArgument, match=r"the limit of 10?, but a run showed .* same unit"):
+        tune.optimize(
+            lambda config: iter([(5.0, 1.0)] * 3), range(9), full_run_cost=0.1, limit=limit,
+            minimize=minimize, callback=seen.append,
+        )  # fmt: skip
+    assert sum(report.event == "seen" for report in seen) == 1
+
+
+@pytest.mark.parametrize("odd", ["100", [1], math.nan])
+def test_budgets_that_are_no_numbers(odd):
+    for name in ("budget", "outside"):
+        with pytest.raises(InvalidArgument, match=f"`{name}` must be a number"):
+            tune.optimize(rising, pool(2), **{"full_run_cost": 0.01, name: odd})
+
+
 def test_hopeless_searches_promise_only_what_is_true(tmp_path: Path):
     def nothing(config):
         yield math.nan, 1.0

@@ -55,9 +55,9 @@ _TREES, _LEAF = 16, 3  # that rank settings
 END = 2**53  # a step that no run reaches: the run goes to its end
 _FINE = 1.05  # times as far runs go until they are looked at again
 UNKNOWN = 1e290  # indices from this number up follow from ranks, and are no worths
-_BEYOND = 1e300  # more than any worth; runs that are to go on have indices of one to two times that
-_START = 3.0 * _BEYOND  # the index of a new run as long as more are wanted,
-NEW = _BEYOND / 2  # and after that: below a run that is to go on, above one that is not
+BEYOND = 1e300  # more than any worth; runs that are to go on have indices of one to two times that
+_START = 3.0 * BEYOND  # the index of a new run as long as more are wanted,
+NEW = BEYOND / 2  # and after that: below a run that is to go on, above one that is not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,9 +327,9 @@ class FirstRuns(RunModel):
         levels = OwnLevels.of(curves, self.rungs)
         score = -curves.score if self.minimize else curves.score
         best = np.fmax.reduceat(score, curves.start[:-1])
-        low = _BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
+        low = BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
         good = np.ones(len(runs), bool) if self.bars is None else self.bars.go_on(levels)
-        return np.asarray(np.where(good, _BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low))
+        return np.asarray(np.where(good, BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low))
 
     @property
     def _round(self) -> tuple[float, float]:
@@ -343,12 +343,18 @@ class FirstRuns(RunModel):
         return self.price * max(more - cost, 0.0) if fresh else 0.0
 
     def updated(
-        self, curves: Curves, stuck: Sequence[int] = (), left: float = math.inf
+        self,
+        curves: Curves,
+        stuck: Sequence[int] = (),
+        left: float = math.inf,
+        flying: Sequence[int] = (),
+        unseen: int = 0,
     ) -> FirstRuns:
         """The same rule, by what these runs have shown.
 
         ``stuck`` are the places of runs that have not ended and yet cannot go on: nobody waits for
-        them. ``left`` is how many further runs can be started.
+        them; ``flying`` those of runs that are being advanced. ``left`` is how many further runs
+        can be started, and ``unseen`` how many were started and have shown nothing yet.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
@@ -360,11 +366,17 @@ class FirstRuns(RunModel):
             price = price_of(curves.select(whole), None, self.full_run_cost)
         levels = OwnLevels.of(curves, self.rungs)
         bars = Bars.of(levels, able, n, price=price, ceiling=ceiling)
+        if bars.best > ceiling:
+            best = -bars.best if self.minimize else bars.best
+            raise InvalidArgument(
+                f"no score may be better than the limit of {self.limit:g}, but a run showed "
+                f"{best:.6g}. Are both in the same unit?"
+            )
         encoder = Encoder.of(curves.settings)
         now = replace(
             self,
             price=price or 1.0,
-            started=n,
+            started=n + unseen,
             best=bars.best,
             scale=bars.scale,
             spent=float(curves.total_cost.sum()),
@@ -372,22 +384,28 @@ class FirstRuns(RunModel):
             encoder=encoder,
             config=encoder.numbers(curves.settings, n) if encoder.names else None,
         )
+        n += unseen
         # the number of runs grows by the same factor each time, whoever started them
         size = STARTS
         while size < n:
             size = math.ceil(_GROWTH * size)
         size = int(min(size, n + left))
         bars = Bars.of(levels, able, size, price=price, ceiling=ceiling)
-        if n < size or (bars.go_on(levels) & able).any():
+        going = bars.go_on(levels) & able
+        idle = np.ones(len(going), bool)
+        idle[list(flying)] = False
+        if n < size or (going & idle).any():
             return replace(now, wanted=size, bars=bars)
+        alone = not (going.any() or unseen)  # else some are on their way, and may be waited for
         if not math.isfinite(now.best) or (price is None and not whole.any()):
-            return replace(now, wanted=n + bool(left), bars=bars, over=not left)
+            more_runs = alone and bool(left)
+            return replace(now, wanted=n + more_runs, bars=bars, over=alone and not left)
         # without a price nobody can tell that more would pay
         more, cost = now._round
         pays = price is not None and more > _TIMES * cost
         if pays and left:
             return replace(now, wanted=int(min(math.ceil(_GROWTH * size), n + left)), bars=bars)
-        return replace(now, wanted=n, bars=bars, over=True)
+        return replace(now, wanted=n, bars=bars, over=alone)
 
 
 def _ranked(levels: OwnLevels, price: float | None) -> FloatArray:

@@ -17,13 +17,14 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import check_counts
 from ..errors import InvalidAnswer, InvalidArgument
-from ..learn.first_runs import END, UNKNOWN, FirstRuns
+from ..learn.first_runs import BEYOND, END, UNKNOWN, FirstRuns
 from ..learn.log_tables import Config
 from ..learn.run_model import RunModel as RunModel
 from ..learn.run_model import Shown, check_model
@@ -129,6 +130,10 @@ class Seen(NamedTuple):
     spent: float
 
 
+def _is_number(x: object) -> bool:
+    return isinstance(x, Real) and x == x  # not nan
+
+
 class Race:
     """Decides which run to advance.
 
@@ -180,9 +185,9 @@ class Race:
             raise InvalidArgument("give either `available` or `candidates`.")
         check_counts(0, available=available)
         check_counts(max_runs=max_runs)
-        if outside is not None and math.isnan(outside):
-            raise InvalidArgument("`outside` must be a number, but it is nan.")
-        if budget is not None and not budget > 0:
+        if outside is not None and not _is_number(outside):
+            raise InvalidArgument(f"`outside` must be a number, but it is {outside!r}.")
+        if budget is not None and not (_is_number(budget) and budget > 0):
             raise InvalidArgument(f"`budget` must be a number above 0, but it is {budget!r}.")
         self.model = model
         self.runs: list[Run] = []
@@ -243,6 +248,8 @@ class Race:
         if top is None or not top[1] > best:
             return None
         (kind, *which), index = top
+        if UNKNOWN <= index < BEYOND and self.in_flight:
+            return None  # as many first runs as are wanted were started: wait for the others
         number = which[0] if kind == _RUN else None
         until = self.model.next_rung(None if number is None else self.runs[number].steps[-1])
         assert until is not None  # the index would be -inf
@@ -251,8 +258,12 @@ class Race:
     @property
     def left(self) -> float:
         """How many further runs can be started."""
-        room = self._most - len(self.runs) - self._owed - len(self._picked)
-        return max(0, min(self._left + len(self._unused), room))
+        return max(0, min(self._left + len(self._unused), self._most - self.begun))
+
+    @property
+    def begun(self) -> int:
+        """How many runs were started, or handed out to be started."""
+        return len(self.runs) + self._handed_out
 
     def _top(self) -> tuple[Key, float] | None:
         """The move with the highest index, and that index; None without a move or a budget."""

@@ -57,7 +57,8 @@ class Refit:
     def __call__(self) -> None:
         """Fit again if enough runs have come in since the last time."""
         seen = self._seen()
-        if seen >= self._due(seen) or self._idle(seen) or self._would_stop_early():
+        early = self._idle(seen) or self._all_started() or self._would_stop_early()
+        if seen >= self._due(seen) or early:
             self._fitted, self._best = seen, self._race.best
             self._race.change_model(self._updated())
 
@@ -88,6 +89,11 @@ class Refit:
             return False
         move = self._race.peek()
         return move is None or move.index <= NEW
+
+    def _all_started(self) -> bool:
+        """Whether as many first runs as are wanted were started since the last fit."""
+        model = self._race.model
+        return isinstance(model, FirstRuns) and model.started < model.wanted <= self._race.begun
 
     def _would_stop_early(self) -> bool:
         """Whether the race is about to stop at a score better than any that its model knows."""
@@ -181,9 +187,15 @@ class Allowance:
 
 def _learned_without_log(race: Race, first: FirstRuns) -> Any:
     """What a model without a log becomes by what a race has seen."""
-    curves, shown = curves_of(race), [run for run in race.runs if run.steps]
+    shown = [run for run in race.runs if run.steps]
+    if not shown:
+        return replace(first, started=race.begun)
+    curves = curves_of(race)
     over = [i for i, run in enumerate(shown) if run.over and not curves.ended[i]]
-    return first.updated(curves, stuck=over, left=race.left)
+    busy = set(race.in_flight)
+    flying = [i for i, run in enumerate(shown) if run.number in busy]
+    unseen = race.begun - sum(bool(run.steps or run.over) for run in race.runs)
+    return first.updated(curves, over, race.left, flying, unseen)
 
 
 def curves_of(race: Race) -> Curves:
