@@ -19,7 +19,7 @@ SOURCES = sorted(
     if path.suffix in (".py", ".js", ".css", ".csv", ".json", ".txt")
 )
 EVERYWHERE = (
-    r"(is|are) refused", r"to the last bit", r"same bits", r"gone on\b", r"given back",
+    r"(is|are) refused", r"to the last bit", r"same bits", r"gone on", r"given back",
     r"taken back", r"goes on\b", r"went on\b", r"of highest index",
 )  # fmt: skip
 ON_PAGES = (

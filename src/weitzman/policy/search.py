@@ -95,7 +95,7 @@ opened has a higher one.'
         What others do is seen at each call of :meth:`ask`, :meth:`tell` and :meth:`release`. If
         ``ask`` returns None and :attr:`done` is False, others are still busy: ask again later. The
         boxes of a worker whose process has ended are handed out to the others. A worker on another
-        machine counts as gone once it has written nothing for an hour; see :meth:`beat`.
+        machine counts as lost once it has written nothing for an hour; see :meth:`beat`.
 
         ``worker`` is a name that no other worker has. If the process of the worker dies, the next
         process of that name is first given the boxes of the dead one.
