@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import re
 import socket
 import subprocess
@@ -25,10 +26,12 @@ from same_forests import assert_paper, assert_same
 import weitzman
 from weitzman.cli import main
 from weitzman.files.instances import schema
+from weitzman.policy.simulation import payoff_law
 from weitzman.show.explore import Server, workbench
 from weitzman.show.explore.workbench import MOST, Workbench, document, forest
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
+EXAMPLE = Path(weitzman.__file__).parent / "files" / "demo.json"
 
 
 @pytest.fixture
@@ -409,3 +412,37 @@ def test_steps_that_make_no_sense_get_a_message(boxes, steps):
     answer = ask(bench, "expect", id=solved, steps=steps)
     assert not answer["ok"]
     assert answer["message"]
+
+
+def test_the_risk_profile_is_that_of_the_report():
+    """The explorer had no risk profile."""
+    bench = Workbench()
+    text = json.dumps({"document": json.loads(EXAMPLE.read_text("utf-8"))}).encode()
+    solved = bench.answer("solve", text)
+    found = bench.answer("profile", json.dumps({"id": solved["id"]}).encode())
+    assert found["ok"]
+    law = payoff_law(weitzman.solve(weitzman.load(EXAMPLE)))
+    best = found["laws"][0]
+    assert (best["x"], found["worse"], found["how"]) == (law.values.tolist(), law.worse, "exact")
+    assert best["p"] == pytest.approx(np.cumsum(law.chances).tolist(), abs=1e-12)
+    assert "no longer kept" in bench.answer("profile", b'{"id": 99}')["message"]
+
+
+def test_two_thousand_boxes_are_answered_without_a_compiler(tmp_path):
+    """The first answer took 17 s of compiling."""
+    code = (
+        "import numpy as np, weitzman as w\n"
+        "from weitzman._kernels.jit import avoid_compiling, compiled_code\n"
+        "avoid_compiling(16)\n"
+        "p = np.linspace(0.1, 0.9, 2000)\n"
+        "f = w.Forest.from_arrays(parent=[-1] * 2000, cost=p[::-1] + 0.2, rewards=[0, 5],\n"
+        "                         law=np.column_stack([p, 1 - p]))\n"
+        "e = w.evaluate(w.solve(f))\n"
+        "print(compiled_code().ready, abs(e.value - w.solve(f).value) < 1e-9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "WEITZMAN_CACHE_DIR": str(tmp_path), "PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    assert done.stdout == "() True\n"
+    assert not any(tmp_path.iterdir())

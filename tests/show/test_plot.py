@@ -522,7 +522,7 @@ def test_an_endless_line_goes_on_within_the_bar():
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == ["state 1", "state 0", "state 2"]
     dots = {
-        (float(x), int(y)): c.get_label() == "reward: go on"
+        (float(x), int(y)): c.get_label() == "reward: continue"
         for c in ax.collections for x, y in c.get_offsets()
     }  # fmt: skip
     assert sorted(dots) == [(0.0, 0), (5.0, 1), (9.0, 2)]

@@ -382,3 +382,27 @@ def test_a_workbook_shows_amounts_as_the_report_does(tmp_path):
     assert chance.number_format == "#,##0.000000%"
     again = weitzman.load(tmp_path / "f.xlsx")
     assert weitzman.solve(again).value == weitzman.solve(forest).value
+
+
+def test_a_box_that_cannot_be_opened_after_a_state_has_no_cost_there():
+    """The report showed a cost of 0 and an index of minus infinity."""
+    b = weitzman.Builder().add(
+        "test", cost=1, outcomes={"good": 0.5, "bad": 0.5}, rewards={"good": None, "bad": None}
+    )
+    b.add("box", parent="test", cost=4, outcomes={"good": {10: 0.9, 0: 0.1}})
+    html = render(content(b.build()))
+    table = text_of(html.split('id="table"')[1].split("</table>")[0])
+    assert "∞" not in html.split('type="application/json"')[0]
+    assert "none after bad" in table
+    assert "0 to 4" not in table
+
+
+def test_a_loss_is_called_by_its_name():
+    """While minimizing, a chance of a loss was said, and the reward of a box."""
+    f = weitzman.Forest.from_arrays(
+        parent=[-1, -1], cost=[1.0, 2.0], rewards=[[5.0, 20.0], [4.0, 30.0]],
+        law=[[0.5, 0.5], [0.5, 0.5]], outside=18.0, minimize=True,
+    )  # fmt: skip
+    top = text_of(render(content(f)).split("<nav")[0])
+    assert "Chance of costing more" in top
+    assert "reward" not in top

@@ -147,3 +147,11 @@ def test_slides_can_be_edited_and_say_what_the_report_says(tmp_path, name):
     assert list(steps.values) == pytest.approx(np.stack([[0, *p[:-1]], p], 1).ravel().tolist())
     assert list(steps.iter_values())[-1] == pytest.approx(1)
     assert len(x) == len(p)
+
+
+def test_the_value_of_knowing_is_shown_with_its_unit():
+    """A notebook showed Knowing(without=1157225.0000000002, ...)."""
+    b = weitzman.Builder(unit="$").add("chest", cost=1000, outcomes={40000: 0.1, 0: 0.9})
+    known = weitzman.questions.value_of_knowing(b.build(), "chest")
+    assert str(known) == "worth $900: $3,900 instead of $3,000"
+    assert known._repr_html_().startswith("<p>worth $900: $3,900 instead of $3,000</p>")

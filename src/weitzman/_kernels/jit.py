@@ -58,7 +58,7 @@ ANY_ORDER = frozenset({"reassoc", "contract"})
 
 # Work of at most so many numbers is done by plain Python, which takes a microsecond or so for each.
 SMALL = 4_000
-_limit = {"small": 0 if os.environ.get("WEITZMAN_COMPILE") == "always" else SMALL}
+_limit = {"small": 0 if os.environ.get("WEITZMAN_COMPILE") == "always" else SMALL, "patience": 1}
 
 _large: ContextVar[bool] = ContextVar("large", default=False)
 
@@ -86,6 +86,16 @@ def compiled_code() -> CompiledCode:
     names = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels}
     ready = tuple(name for name, kernel in names.items() if kernel.signatures)
     return CompiledCode(kept_in(), ready, tuple(sorted(names.keys() - set(ready))))
+
+
+def avoid_compiling(times: int) -> None:
+    """From here on solve and evaluate in NumPy what is larger by this factor: pages do not wait."""
+    _limit["patience"] = times
+
+
+def patience() -> int:
+    """How much larger than usual a problem may be before anything is compiled for it."""
+    return _limit["patience"]
 
 
 @contextmanager

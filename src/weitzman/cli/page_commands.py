@@ -148,6 +148,7 @@ def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
     return reading.forest, reading
 
 
+_PATIENCE = 16  # times the usual size up to which nobody has to wait for a compiler
 _EXPLORED = """\
 \b
   weitzman explore
@@ -181,8 +182,10 @@ def explore(options: Options) -> None:
     FILE is read, and written when you press Save. FILE may be new. Without FILE, and
     for -, the page offers a download.
     """
+    from ..engine.solver import avoid_compiling
     from ..show.explore import Server
 
+    avoid_compiling(_PATIENCE)
     with Server(_workbench(options), options.port or 0) as server:
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)

@@ -19,7 +19,7 @@ import numpy as np
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.interruption import check, interruptible
 from .._kernels import blocks, reach, structure
-from .._kernels.jit import compiles_always, large_work
+from .._kernels.jit import compiles_always, large_work, patience
 from ..chains.following import Following
 from ..forest.columns import runs
 from ..forest.model import Forest
@@ -80,7 +80,7 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
     f = policy.forest
     plain, weights = Weights.plain(f), Weights.of(f)
     weighed, risky = len(weights.defect) > 0, weights.tolerance > 0
-    limit = _DENSE_RISK if risky else 0.0 if compiles_always() else _DENSE
+    limit = _DENSE_RISK if risky else 0.0 if compiles_always() else _DENSE * patience()
     if dense_size(policy) <= limit:
         columns = rank(policy)
         truly = follow_densely(policy, plain, columns)
@@ -132,7 +132,7 @@ def _opens_more(policy: Policy, threads: int | None) -> bool:
 def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
-    if not compiles_always() and dense_size(policy) <= _DENSE:
+    if not compiles_always() and dense_size(policy) <= _DENSE * patience():
         return follow_densely(policy, weights, rank(policy))
     given = f.laws.shape[f.law, 0]
     order, _, _ = structure.postorder(f.parent)

@@ -35,7 +35,7 @@ import numpy as np
 
 from .._common.arrays import FloatArray, IntArray, depths
 from .._common.law import Law
-from .._kernels.jit import compiles_always
+from .._kernels.jit import compiles_always, patience
 from ..forest.columns import runs
 from ..forest.model import Forest
 from .indices import Policy
@@ -46,7 +46,7 @@ from .weights import Weights, endless_value, groups_of, mean_cost, takes_several
 SMALL = 2e7
 _PER_BOX = 5_000  # what calling NumPy takes, in steps
 _MOST = 700.0  # exponents that a 64-bit float holds
-_BLOCK = 1_000_000  # entries of one array at a time
+_BLOCK = 4_000_000  # entries of one array at a time
 _NEAR = 0.7  # of a logarithm: so near to 1, it comes from the tail
 
 
@@ -62,7 +62,8 @@ class Recursion(NamedTuple):
 
 def is_small(f: Forest) -> bool:
     """Whether a forest is solved here: its size alone decides, unless everything is compiled."""
-    return not compiles_always() and work_of(f) <= SMALL
+    most = SMALL * patience()
+    return not compiles_always() and work_of(f, most) <= most
 
 
 def work_of(f: Forest, most: float = SMALL) -> float:
@@ -326,7 +327,7 @@ class _Following:
         if takes_several(self.forest):  # all ranks at once: places are counted from the top
             width = c.ranks
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            for first in range(0, c.ranks, width):
+            for first in range(c.outside, c.ranks, width):  # below, nothing is opened or taken
                 # and the rank before, which tells ties of copies apart
                 x = np.arange(first - 1, min(first + width, c.ranks))
                 self._back(x, self._forward(x))

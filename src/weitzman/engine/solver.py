@@ -25,6 +25,7 @@ import numpy as np
 
 from .._common.interruption import interruptible
 from .._common.sharing import Executor, check_executor
+from .._kernels.jit import avoid_compiling as avoid_compiling
 from .._kernels.jit import compile_always as compile_always
 from .._kernels.jit import compiled_code as compiled_code
 from .._kernels.jit import large_work

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import product
 from typing import Any
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.law import Law
+from .._common.numbers import Amounts
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
 from .._kernels.structure import postorder
@@ -59,10 +60,15 @@ class Knowing(ResultTable):
     value: float
     worth: float
     error: float
+    amounts: Amounts = field(default=Amounts(), repr=False, compare=False)
 
     def columns(self) -> dict[str, list[float]]:
         """One row: all of its numbers."""
         return {x: [getattr(self, x)] for x in ("without", "value", "worth", "error")}
+
+    def __str__(self) -> str:
+        say, exactly = self.amounts, "" if self.error == 0 else ", simulated"
+        return f"worth {say(self.worth)}: {say(self.value)} instead of {say(self.without)}{exactly}"
 
 
 def value_of_knowing(
@@ -169,7 +175,8 @@ def _value_told(
         mean = float(mass @ lost)
         total = forest.sign * (worst - tau * math.log(mean))
         error = tau * error_of_mean(lost) / mean
-    return Knowing(without, total, forest.sign * (total - without), 0.0 if every else error)
+    worth = forest.sign * (total - without)
+    return Knowing(without, total, worth, 0.0 if every else error, forest.amounts)
 
 
 def _mass_and_value(

@@ -184,7 +184,7 @@ def test_a_report_is_walked_through_by_keyboard_alone(visit, tmp_path):
     assert visitor.text(".advice").startswith("Stop, ")
     until_focused(visitor, "Index")
     page.keyboard.press("Enter")
-    assert page.get_attribute("th:has-text('Index')", "aria-sort") == "descending"
+    assert page.get_attribute("#table th:has-text('Index')", "aria-sort") == "descending"
     until_focused(visitor, "Budget")
     before = visitor.text("#answer-budget .reading")
     page.keyboard.press("Home")

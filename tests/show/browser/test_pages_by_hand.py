@@ -252,10 +252,10 @@ def test_numbers_are_whole_on_a_phone(visit, tmp_path):
 def test_after_stopping_nothing_is_said_of_going_on(visit, tmp_path):
     visitor = read(visit, portfolio(8), tmp_path)
     page = visitor.page
-    assert "If you go on" in visitor.text(".standing")
+    assert "If you continue" in visitor.text(".standing")
     page.click("text=Play a future")
     assert visitor.text(".advice").startswith("Stop and take")
-    assert "If you go on" not in visitor.text(".standing")
+    assert "If you continue" not in visitor.text(".standing")
 
 
 def test_one_page_is_one_page(visit, tmp_path):

@@ -12,7 +12,7 @@ import { Editor } from "./editor.js";
 import { Files } from "./files.js";
 import { complaint, headline, toEnter } from "./headline.js";
 import { Outline } from "./outline.js";
-import { Questions } from "./questions.js";
+import { Profile, Questions } from "./questions.js";
 import { Settings } from "./settings.js";
 import { WhatIf } from "./what_if.js";
 
@@ -228,6 +228,7 @@ const editor = new Editor(at("editor"), act);
 const whatIf = new WhatIf(at("what-if"), act);
 const settings = new Settings(at("settings"), act);
 const questions = new Questions(at("questions"));
+const profile = new Profile(at("profile"));
 let stepper = null;
 let notice = given.message;
 
@@ -252,6 +253,8 @@ function show() {
   whatIf.show(doc, state.chosen, current);
   settings.show(doc);
   questions.show(doc, problem, current);
+  profile.minimize = doc.objective === "minimize";
+  profile.show(doc.boxes.length ? solved : null, current);
   showHeadline(current);
   showWalk(current);
   showBar();

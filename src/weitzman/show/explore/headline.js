@@ -8,7 +8,7 @@ export function headline(doc, solved) {
     : ["Open ", name(solved.first_box), " first."];
   const later = solved.factors ? ", discounted" : "";
   const what = solved.risk !== null ? "Certainty equivalent of the search"
-    : `${doc.objective === "minimize" ? "Expected loss and costs" : "Worth of the search"}${later}`;
+    : `${doc.objective === "minimize" ? "Expected loss and costs" : "Expected value"}${later}`;
   const all = doc.boxes.every((box) => box.count === 1 && !isEndless(box)); // written one by one
   const boxes = all ? `of ${plural(doc.boxes.length, "box", "boxes")}`
     : solved.openings === 1 ? "box" : "boxes";

@@ -82,7 +82,7 @@ export class WhatIf {
       return;
     }
     const yTitle = doc.terms.risk_tolerance ? "certainty equivalent"
-      : doc.objective === "minimize" ? "loss and costs" : "worth of the search";
+      : doc.objective === "minimize" ? "loss and costs" : "expected value";
     this.curve.show({ ...answer, title: PLAIN.includes(chosen.what) ? chosen.axis : inUnit(chosen.axis),
       yTitle: inUnit(yTitle), log: chosen.what === "risk_tolerance" });
   }

@@ -30,11 +30,13 @@ from ...files.instances import load, save
 from ...forest.model import Forest
 from ...policy.frontier import Id
 from ...policy.payoff_laws import state_called
+from ...policy.simulation import payoff_law
 from ...policy.walk import Walk
 from ...questions.sweeps import tolerances
 from ..page import finite, forms
 from ..report import render
-from ..report.findings import answers, content
+from ..report.findings import answers, content, profiles_of, too_large
+from ..report.sections import profiles
 
 TABLES = (".csv", ".tsv", ".xlsx")
 SAVED = (".json", ".json.gz", ".wz", *TABLES)
@@ -177,6 +179,7 @@ def document(forest: Forest) -> dict[str, Any]:
 forest = json_format.forest  # that the page describes; the same messages as for a file
 
 _KEPT = 16  # solutions that may be asked about
+_EPISODES = 2000  # of a risk profile that is not exact
 Answer = dict[str, Any]
 
 
@@ -204,7 +207,7 @@ class Workbench:
         self._questions: dict[str, Callable[[Any], Answer]] = {
             "solve": self._solve, "expect": self._expect, "save": self._save,
             "example": self._example, "curve": self._curve, "report": self._report,
-            "answers": self._answers,
+            "answers": self._answers, "profile": self._profile,
         }  # fmt: skip
         self._load()  # faults of the file are reported now
 
@@ -269,13 +272,27 @@ class Workbench:
             "milliseconds": 1000 * (time.perf_counter() - start),
         }  # fmt: skip
 
-    def _expect(self, request: Any) -> Answer:
-        """The value of going on after steps: [box, copy, state], or [box, copy] if taken."""
+    def _kept(self, request: Any) -> Solution:
         number = _field(request, "id")
         with self._lock:
             solution = self._solved.get(number) if isinstance(number, int) else None
         if solution is None:
             raise InvalidFile("that solution is no longer kept. Solve again.")
+        return solution
+
+    def _profile(self, request: Any) -> Answer:
+        """The risk profile of a solution, beside simpler policies."""
+        solution = self._kept(request)
+        if (size := too_large(solution.forest)) is not None:
+            raise InvalidFile(f"The risk profile would take too long with {size}.")
+        law, f = payoff_law(solution, episodes=_EPISODES), solution.forest
+        found = profiles(profiles_of(solution, law), f.amounts)
+        nothing = law.outside if np.isfinite(law.outside) else None
+        return {"laws": found, "nothing": nothing, "worse": law.worse, "how": law.how}
+
+    def _expect(self, request: Any) -> Answer:
+        """The value of continuing after steps: [box, copy, state], or [box, copy] if taken."""
+        solution = self._kept(request)
         walk = Walk(solution.policy())
         try:
             for v, copy, *shown in _field(request, "steps"):

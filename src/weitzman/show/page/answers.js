@@ -135,7 +135,7 @@ function showBudget(place, found, problem) {
     yTitle: inUnit(`${what} on average${later}`) }, (i) => [
     `With ${amount(x[i])} to spend on average, the ${what} is `, el("b", {}, amount(value[i])),
     ` on average${i === now ? ", as with the policy of this page" : ""}. `,
-    price[i] > 0 ? `One more unit of budget ${problem.minimize ? "saves" : "adds"} ${about(price[i])}.`
+    price[i] > 0 ? `Each extra ${amount(1)} ${problem.minimize ? "saves" : "returns"} ${amount(price[i])}.`
       : "More budget adds nothing.",
     gap > 0 ? ` The true curve lies above by at most ${margin(gap)}.` : "",
   ]);

@@ -177,7 +177,10 @@ export function range(numbers) {
 }
 
 function costs(problem, v) {
-  const rows = problem.boxes[v].law.map((_, row) => problem.meanCost(v, row));
+  const { index, law } = problem.boxes[v];
+  const all = law.map((_, row) => problem.meanCost(v, row));
+  const open = all.filter((_, row) => index[row] !== null); // after other states it cannot be opened
+  const rows = open.length ? open : all;
   const [low, high] = [Math.min(...rows), Math.max(...rows)];
   return low === high ? amount(low) : `${amount(low)} to ${amount(high)}`;
 }

@@ -4,6 +4,7 @@ import { ticks } from "./chart.js";
 import { el, inUnit, number, percent, refill, svg } from "./text.js";
 
 const FRAME = { top: 26, bottom: 44, left: 46, right: 16, narrowest: 260 };
+const NOTHING_WIDTH = 110; // width of the words "doing nothing", about
 const FIGURE_WIDTH = 7; // width of a digit on an axis, about
 
 /** Draw `{name, x, p}` laws (p: the chance of x or less) in a place; `nothing` is what opening nothing gives. */
@@ -14,11 +15,15 @@ export function showProfile(place, laws, { nothing, minimize, high = 330 }) {
 }
 
 function profilePicture(laws, nothing, minimize, wide, high) {
-  const all = laws.flatMap((law) => law.x).concat(nothing === null ? [] : [nothing]);
-  const [low, top] = [Math.min(...all), Math.max(...all)];
+  const ends = (values) => [Math.min(...values), Math.max(...values)];
+  const [first, last] = ends(laws[0].x.concat(nothing === null ? [] : [nothing]));
+  const all = ends(laws.flatMap((law) => law.x).concat(first, last));
+  const span = last - first; // a hopeless strategy must not squeeze the others
+  const [low, top] = span ? [Math.max(all[0], first - span), Math.min(all[1], last + span)] : all;
   const room = (top - low) * 0.04 || Math.abs(top) * 0.1 || 1;
   const floor = high - FRAME.bottom;
-  const x = (v) => FRAME.left + ((wide - FRAME.left - FRAME.right) * (v - low + room)) / (top - low + 2 * room);
+  const inside = (v) => Math.min(Math.max(v, low - room), top + room);
+  const x = (v) => FRAME.left + ((wide - FRAME.left - FRAME.right) * (inside(v) - low + room)) / (top - low + 2 * room);
   const y = (p) => floor - (floor - FRAME.top) * p;
   let along = ticks(low, top, 6);
   // labels must not touch: fewer ticks until there is room
@@ -36,7 +41,9 @@ function profilePicture(laws, nothing, minimize, wide, high) {
     along.map((t) => [line({ class: "axis", x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
       text(x(t), floor + 16, "middle", shortNumber(t))]),
     nothing === null ? null : [line({ class: "nothing", x1: x(nothing), x2: x(nothing), y1: FRAME.top, y2: floor }),
-      text(x(nothing) + 5, FRAME.top + 2, "start", "doing nothing", { class: "axis-title" })],
+      x(nothing) > wide - NOTHING_WIDTH // at the right edge the words stand before the line
+        ? text(x(nothing) - 5, floor - 8, "end", "doing nothing", { class: "axis-title" })
+        : text(x(nothing) + 5, FRAME.top + 2, "start", "doing nothing", { class: "axis-title" })],
     [...laws.entries()].reverse().map(([i, law]) => svg("path", { class: `law law-${i}`, fill: "none", d: stairs(law, x, y, wide) },
       svg("title", {}, law.name))),
     text(FRAME.left, 11, "start", "chance of x or less", { class: "axis-title" }),

@@ -220,8 +220,8 @@ export class Stepper {
 
   #expectedTitle() {
     const { timed, risk } = this.walk.problem;
-    if (risk !== null) return "If you go on: certainty equivalent";
-    return timed ? "If you go on: expected, discounted" : "If you go on: expected";
+    if (risk !== null) return "If you continue: certainty equivalent";
+    return timed ? "If you continue: expected, discounted" : "If you continue: expected";
   }
 
   async #expect(place) {

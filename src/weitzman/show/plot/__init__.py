@@ -48,9 +48,9 @@ def solution(
 ) -> Axes:
     """The picture that says the most about a solution.
 
-    A single line is drawn as a map of where to go on, a small forest as a tree, a large forest by
-    the boxes opened most often, a lazy forest by its bounds, an endless line by its indices, and a
-    graph by its boxes and arrows.
+    A single line is drawn as a map of where to continue, a small forest as a tree, a large forest
+    by the boxes opened most often, a lazy forest by its bounds, an endless line by its indices, and
+    a graph by its boxes and arrows.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def phi(
 ) -> Axes:  # fmt: skip
     """What searching is worth with x in hand, Φ(x) = E max(x, κ), and where it stops paying.
 
-    Above the diagonal it is better to go on than to stop with x. The index is where the two meet.
+    Above the diagonal it is better to continue than to stop with x. Both meet at the index.
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ def follow_line(f: Forest, top: int) -> list[int] | None:
 def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = None) -> Axes:
     """A line of boxes as a map: the index of the next box for every state and step.
 
-    Where the state just seen is the best reward so far, colored fields mean go on and empty
-    fields mean stop. With more in hand, go on only where the index is above what is in hand.
+    Where the state just seen is the best reward so far, colored fields mean continue and empty
+    fields mean stop. With more in hand, continue only where the index is above what is in hand.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
     if f.parent[top] < 0:
         first = f"First box: index {say.typeset(float(solution.indices(top)[0]))}. "
     seen = "state just seen" if named else "reward just seen"
-    return finish(ax, f"{first}Go on where it is colored", x="box to open next", y=seen)
+    return finish(ax, f"{first}Continue where it is colored", x="box to open next", y=seen)
 
 
 def decision_region(

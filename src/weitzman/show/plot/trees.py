@@ -289,8 +289,8 @@ _MOST_BARS = 60  # with more states, indices are dots against the rewards
 def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
     """An endless line: after which states the search continues, and with how much in hand.
 
-    The bar of a state ends at its index: go on while the best so far is lower. A dot is the reward
-    of the state itself. Where the dot lies within the bar, go on although the state was seen.
+    The bar of a state ends at its index: continue while the best so far is lower. A dot is the
+    reward of the state itself. Where it lies within the bar, continue although the state was seen.
 
     Parameters
     ----------
@@ -309,18 +309,18 @@ def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax, 6.0, 1.4 + 0.26 * len(by) if few else 4.0, grid="x" if few else "y")
     if few:
         width = np.where(np.isfinite(index), index, left) - left
-        ax.barh(rows, width, 0.62, left=left, color=SKY, label="go on")
+        ax.barh(rows, width, 0.62, left=left, color=SKY, label="continue")
         style.named_rows(ax, [f"state {s}" for s in by])
         ax.set_xlim(left, right)
     size, y = (34, rows) if few else (9, index)
     seen &= few | np.isfinite(index)
     on = index > reward
-    marks(ax, reward, y, seen & on, s=size, color=BLUE, marker="o", label="reward: go on")
+    marks(ax, reward, y, seen & on, s=size, color=BLUE, marker="o", label="reward: continue")
     marks(ax, reward, y, seen & ~on, s=size, color=VERMILION, marker="s", label="reward: stop")
     if few:
-        title = "After each state, go on while the best in hand is within the bar"
+        title = "After each state, continue while the best in hand is within the bar"
         return finish(ax, title, x="best reward in hand", amounts="x")
-    title = "Go on where the index is above the reward"
+    title = "Continue where the index is above the reward"
     return finish(ax, title, x="reward just seen", y="index of the next box", amounts="xy")
 
 

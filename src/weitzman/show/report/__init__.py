@@ -156,7 +156,7 @@ def _data(c: Content) -> dict[str, Any]:
         "answers": c.answers,
         "value": c.solution.value,
         "opened": c.evaluation.opened[c.keep].tolist(),
-        "profiles": sections.profiles(c),
+        "profiles": sections.profiles(c.profiles, c.amounts),
         "nothing": c.law.outside,
         "whatIf": [
             {

@@ -170,7 +170,7 @@ def content(
         what_if.append(_what_if(solution, found, v))
     return Content(
         solution=solution, policy=policy, evaluation=found, law=law,
-        profiles=_profiles(solution, law),
+        profiles=profiles_of(solution, law),
         keep=important(policy, found, limit, told),
         what_if=tuple(what_if), comparison=_comparison(solution, progress),
         runner_up=_runner_up(solution), told=told, taken=taken,
@@ -227,7 +227,7 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
     return forest, (float(low), float(high))
 
 
-def _profiles(solution: Solution, law: PayoffLaw) -> tuple[Profile, ...]:
+def profiles_of(solution: Solution, law: PayoffLaw) -> tuple[Profile, ...]:
     """The risk profiles of the best policy and of simpler ones, where these are exact."""
     found = [_profile("best policy", law.values, law.chances)]
     rivals = (("highest net value first", by_expected_value), ("everything", everything))
@@ -494,10 +494,12 @@ def _careful(solution: Solution, e: Evaluation) -> Found:
     sweep, own = sweeps.risk_sweep(solution.forest, steps=_CURVE), solution.forest.risk_tolerance
     x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
     first = [*sweep.first[::-1]]
-    now = len(x) - 1
+    rewards = solution.forest.rewards.data  # a start in the middle: the range of the rewards
+    spread = float(np.ptp(rewards[np.isfinite(rewards)])) or 1.0
+    now = int(np.argmin(np.abs(np.log(np.array(x) / spread))))
     if own is not None:
         near = int(np.argmin(np.abs(np.log(np.array(x) / own))))
-        now = near if x[0] < own < x[-1] else 0 if own <= x[0] else now
+        now = near if x[0] < own < x[-1] else 0 if own <= x[0] else len(x) - 1
         x[now], value[now], first[now] = own, solution.value, solution.first_box
     ranges = [
         {"high": None if high == np.inf else high, "low": low, "first": first_box}

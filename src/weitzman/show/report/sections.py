@@ -19,7 +19,7 @@ from ...policy.simulation import two_sided
 from ...policy.words import explain
 from ..page import Child, Markup, h, name
 from .decision_tree import chart, fitting, shown
-from .findings import Content, WhatIf, alone
+from .findings import Content, Profile, alone
 
 if TYPE_CHECKING:
     from ...files.ranges import Range
@@ -103,7 +103,8 @@ def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
     yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
     low, high = (near(c, x) for x in c.quantiles)
     ends, sure = ["nine in ten end between ", low, " and ", high], math.isfinite(nothing)
-    yield "Chance of a loss" if sure else "Nine in ten", _chance(c) if sure else "", ends
+    loss = "Chance of costing more" if f.minimize else "Chance of a loss"
+    yield loss if sure else "Nine in ten", _chance(c) if sure else "", ends
 
 
 def _chance(c: Content) -> str:
@@ -139,7 +140,8 @@ def changing(c: Content) -> Child:
     for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
         by = f"{percent(abs(row['turnsAt']))} {'lower' if row['turnsAt'] < 0 else 'higher'}"
         of = [" of ", name(row["box"])] if row["box"] else None
-        parts.append([f"the {row['number']}", of, f" {by}"])
+        number = "loss" if c.forest.minimize and row["number"] == "reward" else row["number"]
+        parts.append([f"the {number}", of, f" {by}"])
     return [_listed(parts, " or "), "."] if parts else None
 
 
@@ -346,12 +348,14 @@ def uncertain(c: Content) -> Iterator[Markup]:
             for r, worth in zip(drawn.ranges, drawn.partial.tolist(), strict=True)
         ]
         head = heads("Number", "Low|", "High|", "Worth of knowing it|")
+        yield h("h3", "What it is worth to know each number")
         yield table("What it is worth to know each number", head, rows)
     if cases is not None:
         rows = [
             cells(f"All numbers: {key}", c.say(x), h("td", name(first)))
             for key, x, first in zip(cases.names, cases.value.tolist(), cases.first, strict=True)
         ]
+        yield h("h3", "Scenarios")
         yield table("Scenarios", heads("Scenario", "Value|", "First decision"), rows)
     if pair is not None:
         firsts = list(dict.fromkeys(pair.choice.ravel().tolist()))
@@ -392,27 +396,18 @@ def boxes(c: Content) -> Markup:
     f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
     deep = bool((f.parent[c.keep] >= 0).any())
 
-    def copies(v: int) -> Child:
-        if f.endless[v]:
-            return h("small", " and on without end")
-        return h("small", f" ×{f.count[v]:,}") if f.count[v] > 1 else None
-
-    def up(v: int) -> int:
-        return max(int(f.parent[v]), 0)
-
-    rows = [
-        h(
-            "tr",
-            _text([name(f.name(v)), copies(v)], f.name(v), head=True),
-            _text("" if f.parent[v] < 0 else name(f.name(up(v))), f.name(up(v))) if deep else None,
-            _range(c, mean_cost(f, v)),
-            _indices(c, v),
+    rows = []
+    for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v)):
+        more = " and on without end" if f.endless[v] else f" ×{f.count[v]:,}"
+        copies = h("small", more) if f.endless[v] or f.count[v] > 1 else None
+        up = "" if f.parent[v] < 0 else f.name(int(f.parent[v]))
+        rows.append(h(
+            "tr", _text([name(f.name(v)), copies], f.name(v), head=True),
+            _text(name(up) if up else "", up) if deep else None,
+            _range(c, mean_cost(f, v)[_openable(c, v)]), _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
-            _number(float(e.wins[v]), partial(often, c, v)),
-            _number(float(spend[v]), c.say),
-        )
-        for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v))
-    ]
+            _number(float(e.wins[v]), partial(often, c, v)), _number(float(spend[v]), c.say),
+        ))  # fmt: skip
     head = [
         _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
         _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
@@ -427,28 +422,19 @@ def break_even_costs(c: Content) -> Markup:
     slopes = f.risk_tolerance is None  # derivatives of a certainty equivalent are not chances
     opened = c.evaluation.worth.opened_after.totals()
 
-    def after(w: WhatIf) -> Child:
-        up = int(f.parent[w.box])
-        if up < 0:
-            return None
-        return h("small", " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state)))
-
-    def turns(first: float | None) -> str:
-        if first is None:
-            return "never"
-        return c.say(first) if math.isfinite(first) else "any cost"
-
-    rows = [
-        h(
-            "tr",
-            _text([name(f.name(w.box)), after(w)], f.name(w.box), head=True),
-            _number(w.now, c.say),
-            _number(w.break_even.opened_below, c.say),
-            h("td", turns(w.break_even.first_below), class_="number"),
+    rows = []
+    for w in c.what_if:
+        up, first, after = int(f.parent[w.box]), w.break_even.first_below, None
+        if up >= 0:
+            shows = " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))
+            after = h("small", *shows)
+        turns = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
+        rows.append(h(
+            "tr", _text([name(f.name(w.box)), after], f.name(w.box), head=True),
+            _number(w.now, c.say), _number(w.break_even.opened_below, c.say),
+            h("td", turns, class_="number"),
             _number(-f.sign * float(opened[w.box]), about) if slopes else None,
-        )
-        for w in c.what_if
-    ]
+        ))  # fmt: skip
     head = heads(
         "Box", "Costs now|", "Worth opening up to|", "Its tree begins the search up to|",
         *(["Value, per unit of cost|"] if slopes else []),
@@ -565,6 +551,12 @@ def _range(c: Content, values: FloatArray) -> Markup:
     return h("td", text, data_key=repr(high), class_="number")
 
 
+def _openable(c: Content, v: int) -> Any:
+    """The states of the parent after which a box can be opened; all, if it never pays."""
+    possible = np.isfinite(c.solution.indices(v))
+    return possible if possible.any() else slice(None)
+
+
 def _indices(c: Content, v: int) -> Markup:
     """The index, or one for each state of the parent."""
     f, index = c.forest, c.solution.indices(v)
@@ -574,9 +566,10 @@ def _indices(c: Content, v: int) -> Markup:
         none = h("td", "none", data_key="-1e308", class_="number")
         return _range(c, finite) if len(finite) else none
     parts = [
-        h("div", c.say(float(x)), h("small", " after ", name(shown(f, up, y))))
+        h("div", c.say(float(x)) if np.isfinite(x) else "none",
+          h("small", " after ", name(shown(f, up, y))))
         for y, x in enumerate(index)
-    ]
+    ]  # fmt: skip
     return h("td", h("div", parts), data_key=repr(float(index.max())), class_="number")
 
 
@@ -585,9 +578,9 @@ def estimate(c: Content, x: float, error: float) -> str:
     return f"{c.say(x, error)} ± {c.amounts.margin(error)}" if error else c.say(x)
 
 
-def profiles(c: Content) -> list[dict[str, Any]]:
+def profiles(found: Iterable[Profile], say: Amounts) -> list[dict[str, Any]]:
     """The risk profiles for the script: values, and the chance of each value or less."""
     return [
-        {"name": title, "x": x.tolist(), "p": p.tolist(), "mean": brief(c.amounts, mean)}
-        for title, x, p, mean in c.profiles
+        {"name": title, "x": x.tolist(), "p": p.tolist(), "mean": brief(say, mean)}
+        for title, x, p, mean in found
     ]

@@ -39,12 +39,12 @@ def write_slides(c: Content, path: str, title: str | None, words: tuple[str, str
         text = worded(join([markup]), called, names)
         return printable(html.unescape(re.sub("<[^>]*>", "", text)))
 
-    rows = (c.answers["swings"] or {"rows": []})["rows"][:_BARS]
+    rows, paid = (c.answers["swings"] or {"rows": []})["rows"][:_BARS], _payoff(c)
     for draw, heading in (
         (partial(_decision, plain), plain(sections.headline(c))),
         (partial(_tree, verb), "The first decisions"),
         (partial(_tornado, rows), "Which numbers matter"),
-        (_profile, "Risk profile: the chance of each payoff or less"),
+        (_profile, f"Risk profile: the chance of each {paid} or less"),
     ):
         slide = deck.slides.add_slide(deck.slide_layouts[5])  # a title and nothing else
         place = slide.shapes.title
@@ -166,6 +166,10 @@ def _tornado(rows: list[dict[str, Any]], slide: Any, c: Content) -> None:
         series.format.fill.fore_color.rgb = _color(color)
 
 
+def _payoff(c: Content) -> str:
+    return "cost" if c.forest.minimize else "payoff"
+
+
 def _profile(slide: Any, c: Content) -> None:
     """Distribution functions as steps, one line for each policy."""
     data = _part("chart.data").XyChartData()
@@ -175,7 +179,7 @@ def _profile(slide: Any, c: Content) -> None:
         for at, low, high in zip(x.tolist(), below.tolist(), p.tolist(), strict=True):
             series.add_data_point(at, low)
             series.add_data_point(at, high)
-    chart = _chart(slide, "XY_SCATTER_LINES_NO_MARKERS", data, c.forest.unit, "payoff")
+    chart = _chart(slide, "XY_SCATTER_LINES_NO_MARKERS", data, c.forest.unit, _payoff(c))
     chart.value_axis.maximum_scale, chart.value_axis.minimum_scale = 1, 0
     chart.value_axis.tick_labels.number_format = "0%"
     chart.value_axis.tick_labels.number_format_is_linked = False
