@@ -46,7 +46,7 @@ GRID = [Fraction(z, 4) for z in range(-9, 14)]
 BOTH = pytest.mark.parametrize("exact_below", [False, True])
 
 
-def same(law: Law, exact: Atoms) -> None:
+def check_same(law: Law, exact: Atoms) -> None:
     grid = [float(x) for x in GRID]
     assert law.tail(grid) == pytest.approx([float(tails_of(exact, x)) for x in GRID], abs=1e-15)
     assert law.head(grid) == pytest.approx([1 - float(tails_of(exact, x)) for x in GRID], abs=1e-15)
@@ -58,7 +58,7 @@ def same(law: Law, exact: Atoms) -> None:
 @given(atoms())
 def test_tails_excess_and_fallback(exact_below, exact):
     law = law_of(exact, exact_below=exact_below)
-    same(law, exact)
+    check_same(law, exact)
     grid = [float(x) for x in GRID]
     best = [mean_of(exact, lambda w, x=x: x if w is None else max(x, w)) for x in GRID]
     assert law.with_fallback(grid) == pytest.approx([float(x) for x in best], abs=1e-15)
@@ -78,7 +78,7 @@ def test_maximum_of_independent_laws(exact_below, a, b, c):
         (larger(larger(x, y), z), p * q * r) for (x, p), (y, q), (z, r) in product(a, b, c)
     ]  # fmt: skip
     first, *rest = (law_of(x, exact_below=exact_below) for x in (a, b, c))
-    same(first.largest(*rest), exact)
+    check_same(first.largest(*rest), exact)
 
 
 @BOTH
@@ -117,7 +117,7 @@ def test_mixture_root_and_cap_row_by_row(exact_below, parts, weights):
             assert float(exact_excess(exact, Fraction(float(roots[s])))) == pytest.approx(1 / 8)
         at = Fraction(float(roots[s]))
         held = [(None if x is None else min(x, at), p) for x, p in exact]
-        same(Law(capped.points, capped.tails[s]), held)
+        check_same(Law(capped.points, capped.tails[s]), held)
         assert capped.head(2.0)[s] == pytest.approx(1 - capped.tail(2.0)[s], abs=1e-15)
 
 

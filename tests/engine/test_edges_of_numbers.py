@@ -125,7 +125,7 @@ def test_amounts_whose_sums_would_overflow_are_refused(tmp_path: Any) -> None:
     for change, message in (
         (
             {"rewards": [[0.0, 1.1e300]]},
-            r"a reward must be at most 1e\+300 .* has 1.1e\+300 \(1 ",
+            r"a reward must be at most 1e\+300 .* has 1.1e\+300 in state 1 \(1 ",
         ),
         ({"cost": [1.7e308]}, r"a cost must be at most 1e\+300 in size, but box '0' has 1.7e\+308"),
         ({"outside": -1.7e308}, r"the outside option must be at most 1e\+306 in size"),

@@ -127,16 +127,12 @@ class Law:
         at = np.asarray(x, np.float64)
         if not len(self.points):
             return np.broadcast_to(at, (*self.tails.shape[:-1], *at.shape))
-        if (sure := int((self.tails == 1.0).all(axis=tuple(range(self.tails.ndim - 1))).sum())) > 1:
-            keep = slice(sure - 1, None)  # the points below are never had: their size costs digits
-            below = None if self.below is None else self.below[..., keep]
-            return Law(self.points[keep], self.tails[..., keep], below).with_fallback(x)
         # minus infinity has no excess: a point in its place, so that no sum overflows
         there = np.where(at == -np.inf, self.points[0], at)
         found = np.where(at == -np.inf, at, there + self.excess(there))
         # up to what W reaches for certain x plays no part; adding it, or steps of what is capped
         # far below, would cost digits
-        j = np.maximum((self.tails >= 1.0).sum(axis=-1) - 1, 0)
+        j = np.maximum((self.tails >= 1.0 - _ROUNDING * len(self.points)).sum(axis=-1) - 1, 0)
         low, sure = self.points[j], self.nothing() == 0.0
         lowest = low + np.take_along_axis(self.excesses(), j[..., None], axis=-1)[..., 0]
         if np.ndim(x):
