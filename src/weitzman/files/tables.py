@@ -78,10 +78,9 @@ class TableOptions(NamedTuple):
     sheet: str | None = None
 
     def terms(self) -> dict[str, float | int]:
-        """TypedRate, risk tolerance and prizes, as far as they are given."""
-        said = {name: getattr(self, name) for name in ("rate", "risk_tolerance", "prizes")}
-        if isinstance(self.rate, str):
-            said["rate"] = typed_rate(self.rate).continuous
+        """Rate, risk tolerance and prizes, as far as they are given."""
+        rate = typed_rate(self.rate).continuous if isinstance(self.rate, str) else self.rate
+        said = {"rate": rate, "risk_tolerance": self.risk_tolerance, "prizes": self.prizes}
         return {name: x for name, x in said.items() if x is not None}
 
 
@@ -154,27 +153,23 @@ class _Table:
                 f"a table must have a reward, but the column {self.head.titles['reward']!r} is "
                 f"blank. Fill it in."
             )
+        settings |= {"outside": outside, "minimize": minimize, "unit": unit}
         forest, closed = forest_of_rows(
-            self.columns, lambda i: f"row {self.numbers[i]}",
-            outside=outside, minimize=minimize, unit=unit, **settings,
-        )  # fmt: skip
+            self.columns, lambda i: f"row {self.numbers[i]}", **settings
+        )
         for r in ranges:
             above = "" if r.given is None else forest.name(forest.parent[forest.box(r.box)])
             if {(r.box, r.state), (above, r.given)} & self.revealed:
                 raise InvalidFile(
                     f"the {r.title} cannot have a range, since a reward there is a distribution."
                 )
-        lines = (*self._told(forest), *self.lines, *(
-            f"{box} cannot be opened after {state}: the table has no rows for it"
-            for box, state in closed
-        ))  # fmt: skip
-        called = {
-            key.removesuffix("_word"): str(self.said[key].value).strip()
-            for key in ("box_word", "open_word")
-            if key in self.said
-        }
+        lines = [*self._told(forest), *self.lines]
+        for box, state in closed:
+            lines.append(f"{box} cannot be opened after {state}: the table has no rows for it")
+        called = {key: str(x.value).strip() for key in Words._fields
+                  if (x := self.said.get(f"{key}_word"))}  # fmt: skip
         title = next((x for x in self.head.above if len(x) <= _TITLE), None)
-        return TableReading(forest, ranges, lines, Words(**called), title)
+        return TableReading(forest, ranges, tuple(lines), Words(**called), title)
 
     # -- cells ------------------------------------------------------------------------------------
 
@@ -514,16 +509,13 @@ class _Table:
         n = len(self.numbers)
         for column in ("parent", "parent_state", "reward"):
             self.columns.setdefault(column, [None] * n)
-        if "state" not in self.columns:
-            self.columns["state"] = [
-                x.base if isinstance(x, Spread) else x for x in self.columns["reward"]
-            ]
+        by_reward = [x.base if isinstance(x, Spread) else x for x in self.columns["reward"]]
+        self.columns.setdefault("state", by_reward)
         for column, field in PER_BOX.items():
             if field.type is bool and column in self.columns:
-                self.columns[column] = [
-                    yes_or_no(x, f"row {row}: {column}")
-                    for row, x in zip(self.numbers, self.columns[column], strict=True)
-                ]
+                rows = zip(self.numbers, self.columns[column], strict=True)
+                said = [yes_or_no(x, f"row {row}: {column}") for row, x in rows]
+                self.columns[column] = said
         for column in TEST:
             self.columns.pop(column, None)
 
