@@ -482,7 +482,7 @@ def _careful(solution: Solution, e: Evaluation) -> Found:
     x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
     first = [*sweep.first[::-1]]
     rewards = solution.forest.rewards.data  # a start in the middle: the range of the rewards
-    spread = float(np.ptp(rewards[np.isfinite(rewards)])) or 1.0
+    spread = float(np.ptp(rewards[np.isfinite(rewards)].tolist() or [0.0])) or 1.0
     now = int(np.argmin(np.abs(np.log(np.array(x) / spread))))
     if own is not None:
         near = int(np.argmin(np.abs(np.log(np.array(x) / own))))

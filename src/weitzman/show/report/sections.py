@@ -405,9 +405,10 @@ def break_even_costs(c: Content) -> Markup:
 
     rows = []
     for w in c.what_if:
-        up, first = int(f.parent[w.box]), w.break_even.first_below
-        shows = " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))
-        after = None if up < 0 else h("small", *shows)
+        up, first, after = int(f.parent[w.box]), w.break_even.first_below, None
+        if up >= 0:
+            state = name(shown(f, up, w.state))
+            after = h("small", " after ", name(f.name(up)), " shows ", state)
         turns = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
         rows.append(h(
             "tr", _text([name(f.name(w.box)), after], f.name(w.box), head=True),
