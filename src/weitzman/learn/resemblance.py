@@ -60,16 +60,14 @@ class FitOptions:
     states: int = 1000
 
     def __post_init__(self) -> None:
-        least = {"tail": 0, "least": 0, "trees": 1, "leaf": 1, "states": 3}
-        for name, low in least.items():
+        for name, low in (("tail", 0), ("least", 0), ("trees", 1), ("leaf", 1), ("states", 3)):
             if not getattr(self, name) >= low:
                 raise InvalidArgument(
                     f"{name} must be at least {low}, but it is {getattr(self, name)!r}."
                 )
         if not self.ratio > 1:
             raise InvalidArgument(f"ratio must be above 1, but it is {self.ratio!r}.")
-        if self.limit is not None and not np.isfinite(self.limit):
-            raise InvalidArgument(f"the limit must be finite, or None, but it is {self.limit!r}.")
+        ceiling_of(self.limit, False)
 
 
 _VAIN = 30.0  # runs without a record after which half of the hope for a better run is left
