@@ -252,11 +252,7 @@ class CappedRuns:
         """The chance that the capped value of each run exceeds each worth: (runs, worths)."""
         out = np.empty((len(law.row), len(worth)))
         for which, value, row, center in self.frame[r].parts(law):
-            known, tails = _tails(value, row)
-            above = np.column_stack([tails, np.zeros(len(row))])
-            bar = worth - center[:, None]
-            place = np.searchsorted(known, bar.ravel(), "right").reshape(bar.shape)
-            out[which] = np.take_along_axis(above, place, axis=1)
+            out[which] = _exceeding(value, row, worth - center[:, None])
         return np.where(worth < index[:, None], out, 0.0)
 
 
@@ -269,3 +265,11 @@ def _tails(value: FloatArray, row: FloatArray) -> tuple[FloatArray, FloatArray]:
     up = np.argsort(value[kept], kind="stable")
     share = (row / np.where(several, value.shape[1], 1))[:, np.nonzero(kept)[0][up]]
     return value[kept][up], np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
+
+
+def _exceeding(value: FloatArray, row: FloatArray, bar: FloatArray) -> FloatArray:
+    """The chance that the values of each row exceed each of its bars: (rows, bars)."""
+    known, tails = _tails(value, row)
+    above = np.column_stack([tails, np.zeros(len(row))])
+    place = np.searchsorted(known, bar.ravel(), "right").reshape(bar.shape)
+    return np.take_along_axis(above, place, axis=1)
