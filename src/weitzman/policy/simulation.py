@@ -115,10 +115,10 @@ class Simulation(ResultTable):
         Boxes opened, rounds in which they were, and the time to the end (0 without discounting).
     loss_share : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
-    exact_loss : float, optional
-        The probability of that, where all payoffs of the policy can be enumerated.
     opened : (n,) array of float
         Average number of copies of each box that were opened.
+    policy : Policy, optional
+        Where one box is opened at a time and without a budget.
     """
 
     forest: Forest
@@ -131,7 +131,13 @@ class Simulation(ResultTable):
     time: Sample
     loss_share: float
     opened: FloatArray
-    exact_loss: float | None = None
+    policy: Policy | None = None
+
+    @cached_property
+    def exact_loss(self) -> float | None:
+        """The probability of a loss, where all payoffs of the policy can be enumerated."""
+        law = None if self.policy is None else exact_payoffs(self.policy)
+        return None if law is None else _chance_of_loss(self.forest, *law)[1]
 
     @property
     def episodes(self) -> int:
@@ -277,16 +283,15 @@ def simulate(
     f = rule.forest
     if takes_several(f) and workers > 1:
         raise InvalidArgument(
-            "with several prizes boxes are opened one at a time: a prize may close a tree that "
-            "another worker is looking into. Leave `workers` out."
+            "with quotas or several prizes boxes are opened one at a time: a prize may close a "
+            "tree that another worker is looking into. Leave `workers` out."
         )
     if budget is None:
         check_stops(rule)
     options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
     found, together = _played(rule, episodes, rng, budget, options, threads, executor)
-    known = together and min(workers, f.boxes) == 1 and budget is None
-    law = exact_payoffs(rule) if known else None
-    return found if law is None else replace(found, exact_loss=_chance_of_loss(f, *law)[1])
+    alone = together and min(workers, f.boxes) == 1 and budget is None
+    return replace(found, policy=rule) if alone else found
 
 
 def _played(
@@ -579,7 +584,7 @@ def run_episodes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PayoffLaw:
+class PayoffLaw(ResultTable):
     """What a search earns in the end.
 
     Attributes
@@ -606,9 +611,14 @@ class PayoffLaw:
     worse: float
     how: str
 
+    def columns(self) -> dict[str, list[float]]:
+        """The values and their chances."""
+        return {"value": self.values.tolist(), "chance": self.chances.tolist()}
+
     def __repr__(self) -> str:
         return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
 
+    __str__ = __repr__
     _repr_html_ = as_html
 
 
@@ -618,13 +628,9 @@ def payoff_law(
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
     The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
-    are discounted to the start; with several prizes, a payoff is their sum less all costs.
-
-    Parameters
-    ----------
-    policy : Solution or Policy
-    episodes, rng
-        For :func:`simulate`, if the law is simulated; ``how`` of the result tells.
+    are discounted to the start; with several prizes, a payoff is their sum less all costs. ``how``
+    of the result says whether it is simulated, with ``episodes`` and ``rng`` as in
+    :func:`simulate`.
 
     Examples
     --------
