@@ -121,12 +121,13 @@ def heading(found: list[Sheet], name: str | None = None) -> Heading:
             f"{shlex.quote(whole[0][0].name)}."
         )
     if not tables:
-        rows = ((sheet, row) for sheet in some for row in sheet.rows[:_DEEPEST])
-        sheet, row = max(rows, key=lambda x: len(_columns(x[1])))
-        near = f" {_place(row, sheet.name).capitalize()} comes closest." if _columns(row) else ""
+        rows = ((sheet, i) for sheet in some for i in range(min(len(sheet.rows), _DEEPEST)))
+        sheet, i = max(rows, key=lambda x: len(_columns(x[0].rows[x[1]])))
+        if len(_columns(sheet.rows[i])) > 1:
+            return _heading(sheet, i)  # which says what is missing
         raise InvalidFile(
-            f"one row must name the columns (box, parent, parent_state, state, reward, "
-            f"probability, cost), but none does.{near} weitzman template writes a sheet to fill in."
+            "one row must name the columns (box, parent, parent_state, state, reward, "
+            "probability, cost), but none does. weitzman template writes a sheet to fill in."
         )
     return _heading(*(whole or tables)[0])
 
@@ -149,7 +150,17 @@ def _row_of_heading(sheet: Sheet) -> int | None:
 
 
 def _columns(row: SheetRow) -> set[str]:
-    return {x.column for x in map(_named, row.cells) if x and not x.end}
+    return {x.column for x in _names(row) if x and not x.end}
+
+
+def _names(row: SheetRow) -> list[Named | None]:
+    """What the headings of a row name; if none names the box, the one before all others does."""
+    found = [*map(_named, row.cells)]
+    known = {x.column: i for i, x in reversed([*enumerate(found)]) if x}
+    unknown = [i for i in range(min(known.values(), default=0)) if isinstance(row.cells[i], str)]
+    if "box" not in known and len(known) > 2 and len(unknown) == 1:
+        found[unknown[0]] = Named("box")
+    return found
 
 
 def _place(row: SheetRow, sheet: str) -> str:
@@ -193,7 +204,7 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     columns: dict[str, int] = {}
     titles: dict[str, str] = {}
     units: dict[str, str] = {}
-    found = [_named(cell) for cell in row.cells]
+    found = _names(row)
     own = {x.column for cell, x in zip(row.cells, found, strict=True)
            if x and not x.end and _plain(cell) == x.column}  # fmt: skip
     ignored: list[str] = []
