@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -512,3 +513,16 @@ def test_lines_with_copies_keep_the_tolerance():
         s = solve(f)
         assert s.status is not Status.COARSE
         assert s.value == pytest.approx(solve(f, exact=True).value, abs=s.gap + 1e-12)
+
+
+def test_help_says_what_solve_returns() -> None:
+    assert inspect.signature(solve).return_annotation == "Solution | Answer"
+
+
+def test_what_is_never_opened_costs_no_digits_of_the_value() -> None:
+    forest = Forest.from_arrays(
+        parent=[-1, 0, 1], cost=[0, 2.0**50, 0], outside=-np.inf,
+        rewards=[[0.0, 23.0], [0.0, 0.0, 0.0], [0.0, 23.0]],
+        law=[[0, 1], [[0, 0, 1], [0, 0, 1]], [[0, 1], [0, 1], [16 / 17, 1 / 17]]],
+    )  # fmt: skip
+    assert solve(forest, exact=True).value == 23  # 22.875 when summed from -2^50 on

@@ -188,7 +188,7 @@ ONE = {"parent": [-1], "cost": [1.0], "rewards": [0.0, 10.0], "law": [[0.5, 0.5]
         ({"duration": 1.0, "rate": 1e4}, "at most 1"),
         ({"factor": 1.5}, "factors must lie above 0 and be at most 1"),
         ({"factor": 0.0}, "factors must lie above 0"),
-        ({"factor": [[0.5, 0.5, 0.5]]}, r"a factor of shape \(1, 3\)"),
+        ({"factor": [[0.5, 0.5, 0.5]]}, r"the factor of box .* shape \(1, 3\)"),
         ({"duration": 1.0}, "durations need a rate"),
         ({"rate": 0.1}, "a rate discounts durations, but there are none"),
         ({"factor": 0.9, "duration": 1.0}, "both are given"),

@@ -435,6 +435,8 @@ def test_indices_by_box_and_state(indices):
         (({"A": 3.0, "B": {"good": 2.0}},), "'B' lacks one"),
         (({"A": 3.0, "B": {"god": 2.0}},), "has no state 'god'"),
         (({"A": {"good": 1.0}, "B": 1.0},), "'A' has no parent: give it one number"),
+        (([1.0, 2.0],), r"mapping by box or a function, but it is a list.*dict.enumerate"),
+        ((np.ones(2),), "mapping by box or a function, but it is a ndarray"),
         (({"A": "x", "B": 1.0},), "those of box 'A' are not"),
         (({"C": 1.0},), "there is no box 'C'"),
         ((lambda box, state: np.nan,), "the function gives nan"),

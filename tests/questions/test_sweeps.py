@@ -264,3 +264,16 @@ def test_bad_ranges_have_messages():
     with pytest.raises(InvalidArgument, match="risk tolerance"):
         uncertainty(careful, {("A", "cost"): (1, 2)})
     assert isinstance(Ranges([Range("A", "cost", 1, 0, 2)])[0], Range)
+
+
+def test_results_of_information_laws_and_truncation_are_data_frames():
+    pytest.importorskip("pandas")
+    box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    known = questions.value_of_knowing(box, [0])
+    assert known.to_pandas().iloc[0].to_dict() == {
+        name: x[0] for name, x in known.columns().items()
+    }
+    law = weitzman.policy.payoff_law(weitzman.solve(box))
+    assert law.to_pandas()["chance"].tolist() == law.chances.tolist()
+    assert weitzman.truncate(box, gap=1e-3).to_pandas()["upper"].tolist() == [4.0]
+    assert "\n" not in str(law) + str(weitzman.truncate(box, gap=1e-3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_forests import PAPER, forest_of, random_forest, run_command
 
-from weitzman import Forest, Policy, evaluate, side_by_side, simulate, solve
+from weitzman import Forest, Policy, evaluate, line, side_by_side, simulate, solve
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
@@ -424,3 +425,42 @@ def test_an_order_takes_memory_by_its_own_boxes_and_a_wide_one_is_rejected():
     )  # fmt: skip
     with pytest.raises(TooLarge, match="leads to more than 1000000 situations at a time"):
         value_of_order(wide, range(40))
+
+
+# -- orders of larger forests ------------------------------------------------------------------
+
+
+def all_orders(parent: list[int], begun: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """All orders of all boxes, each box after its parent."""
+    if len(begun) == len(parent):
+        yield begun
+    for v, up in enumerate(parent):
+        if v not in begun and (up < 0 or up in begun):
+            yield from all_orders(parent, (*begun, v))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_best_order_of_up_to_eight_boxes_as_by_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    parent = [[-1, 0, 0, 1, 1, 3, 2, 6], [-1, 0, 1, -1, 3, 4, 3], [-1, 0, 1, 2, -1, 4, 5, 6]][
+        seed % 3
+    ]
+    forest = Forest.from_arrays(
+        parent=parent, cost=rng.uniform(0.05, 1, len(parent)), outside=1,
+        rewards=rng.uniform(0, 8, (len(parent), 2)),
+        law=[rng.dirichlet([1, 1], None if up < 0 else 2) for up in parent],
+    )  # fmt: skip
+    best = max(value_of_order(forest, order) for order in all_orders(parent))
+    found = best_partially_adaptive(forest, limit=4000)
+    assert close(found.value, best)
+    assert close(value_of_order(forest, found.order), best)
+
+
+def test_the_best_order_is_never_worse_than_on_shorter_lines():
+    rng, values = np.random.default_rng(5), []
+    first, step = rng.dirichlet(np.ones(4)), rng.dirichlet(np.full(4, 0.6), 4)
+    for length in (4, 12, 30):
+        steps, costs = [first] + [step] * (length - 1), (0.1, 0.12, 0.15)
+        lines = [line(steps, rewards=[0, 1, 3, 9], cost=cost) for cost in costs]
+        values.append(best_partially_adaptive(side_by_side(lines), limit=400).value)
+    assert values == sorted(values)

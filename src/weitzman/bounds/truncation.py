@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.arrays import FloatArray, IntArray, depths, frozen
-from .._common.text import as_html
+from .._common.text import ResultTable, as_html
 from .._kernels import ceilings, structure
 from ..engine.solver import solve
 from ..engine.weights import mean_costs
@@ -45,7 +45,7 @@ _LEAST = 1e-3  # of the gap: losses below it are mostly the error of the solver
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truncation:
+class Truncation(ResultTable):
     """The first levels of a forest, and how much the others can matter.
 
     Attributes
@@ -73,6 +73,10 @@ class Truncation:
     upper: float
     of: float
 
+    def columns(self) -> dict[str, list[float]]:
+        """One row: all of its numbers."""
+        return {x: [getattr(self, x)] for x in ("depth", "kept", "of", "lower", "upper", "gap")}
+
     @property
     def gap(self) -> float:
         """The most that is lost by never looking deeper."""
@@ -90,6 +94,7 @@ class Truncation:
             f"{self.lower:.10g} to {self.upper:.10g})"
         )
 
+    __str__ = __repr__
     _repr_html_ = as_html
 
 

@@ -157,7 +157,12 @@ def _listed(forest: Forest, given: Any) -> tuple[IntArray, FloatArray]:
         ]
         return at, _numbers(found, "the function")
     if not isinstance(given, Mapping):
-        return at, _numbers(np.broadcast_to(np.asarray(given), int(rows.sum())), "`indices`")
+        if np.iterable(given) and not isinstance(given, str):
+            raise InvalidArgument(
+                f"`indices` must be a number, a mapping by box or a function, but it is a "
+                f"{type(given).__name__}. Give one number for each box as dict(enumerate(numbers))."
+            )
+        return at, np.repeat(_numbers([given], "`indices`"), int(rows.sum()))
     listed = np.full(int(rows.sum()), np.nan)
     for box, numbers in given.items():
         v = forest.box(box)

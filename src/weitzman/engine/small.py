@@ -324,10 +324,11 @@ class _Following:
     def run(self) -> Followed:
         c = self.columns
         width = max(int(_BLOCK / (len(c.sigma) + len(c.reward))), 16)
+        start = c.outside  # below, nothing is opened or taken
         if takes_several(self.forest):  # all ranks at once: places are counted from the top
-            width = c.ranks
+            start, width = 0, c.ranks
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            for first in range(c.outside, c.ranks, width):  # below, nothing is opened or taken
+            for first in range(start, c.ranks, width):
                 # and the rank before, which tells ties of copies apart
                 x = np.arange(first - 1, min(first + width, c.ranks))
                 self._back(x, self._forward(x))

@@ -79,7 +79,7 @@ def solve(
 
 
 def solve(
-    forest: Forest | Unwritten[Any],
+    forest: Forest | Unwritten[Answer],
     *,
     tolerance: float = 1e-9,
     exact: bool = False,
@@ -89,7 +89,7 @@ def solve(
     progress: Progress | None = None,
     gap: float = 0.0,
     budget: int | None = None,
-) -> Any:
+) -> Solution | Answer:
     """The optimal value and the index of every box (the paper's generalized reservation values).
 
     Parameters
@@ -132,7 +132,9 @@ def solve(
     if not isinstance(forest, Forest):
         lazy = _unwritten(forest, exact or clip or executor is not None)
         limit = {} if budget is None else {"budget": budget}
-        return lazy.solve(gap=gap, tolerance=tolerance, threads=threads, progress=progress, **limit)
+        how: dict[str, Any] = {"threads": threads, "progress": progress, **limit}
+        found: Answer = lazy.solve(gap=gap, tolerance=tolerance, **how)
+        return found
     if gap != 0.0 or budget is not None:
         raise InvalidArgument(
             "`gap` and `budget` are for a LazyForest; for a Forest there is `tolerance`."

@@ -14,14 +14,12 @@ worker     Who is using the log: ``token``, ``host``, ``machine``, ``pid``, ``bo
            ``beats`` (how often it has written), ``owner`` (1: alone). No part of the history
 =========  =====================================================================================
 
-Durability: each change is one transaction with ``synchronous=EXTRA``. When a call returns, the
-operating system has written (fsync) the data and the folder to the disk, so neither the end of the
-process nor a power cut undoes it, as long as the disk keeps what it reports as written.
-The rollback journal (``journal_mode=DELETE``) takes some milliseconds per event, more than a
-write-ahead log would. In return the file is complete by itself between calls: it can be copied or
-moved alone, and can lie on a network drive with working locks. After a crash, a file of the same
-name with ``-journal`` at the end may lie beside it and belongs to it. A crash while a log is being
-made leaves no log, but perhaps a hidden file that ends in ``.tmp`` and can be deleted.
+Durability: each change is one transaction with ``synchronous=EXTRA``: when a call returns, the data
+and the folder are on the disk (fsync). The rollback journal (``journal_mode=DELETE``) takes some
+milliseconds per event, more than a write-ahead log would; in return the file is complete by itself
+between calls: it can be copied or moved alone, and can lie on a network drive with working locks.
+After a crash, a file ending in ``-journal`` may lie beside it and belongs to it; a hidden file
+that ends in ``.tmp`` can be deleted.
 """
 
 from __future__ import annotations

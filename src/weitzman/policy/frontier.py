@@ -33,13 +33,11 @@ class Box(str):
     Attributes
     ----------
     name : str
-        Name of the box in the forest.
     number : int
-        Its number in the forest.
+        Name and number of the box in the forest.
     copy : tuple of int
         The number of the copy, from 1, of each box with copies on the way from the root to this
-        one; empty where there are none. For an endless box the last number is its place along the
-        line.
+        one. For an endless box the last number is its place along the line.
     move : str
         "open"; or "take", if there are several prizes and the reward of this box should be taken
         for good.
@@ -74,10 +72,7 @@ class Box(str):
 class Offers(Generic[Key]):
     """What can be opened, best first: the highest index, then the lowest key among equals.
 
-    Parameters
-    ----------
-    free : callable
-        Whether a key is still on offer. Other keys are skipped when they come to the top.
+    ``free`` says whether a key is still on offer; others are skipped when they come to the top.
 
     Examples
     --------
@@ -127,9 +122,9 @@ class Offers(Generic[Key]):
 class Frontier(Offers[Group]):
     """The boxes that can be opened.
 
-    The heap holds the roots only down to the first that was never on top: ``policy.root`` has them
-    in order. Copies are one entry, which steps from one to the next. Boxes that are ``opened`` or
-    ``out`` may be in the heap, even twice; they are skipped when they come to the top.
+    The heap holds the roots only down to the first that was never on top. Copies are one entry,
+    which steps from one to the next. Boxes that are ``opened`` or ``out`` may be in the heap, even
+    twice; they are skipped when they come to the top.
     """
 
     def __init__(self, policy: Policy, opened: Container[Id], out: Container[Id]) -> None:
@@ -224,6 +219,7 @@ class Frontier(Offers[Group]):
         for box, answer in answers.items() if len(self._policy.child) else ():
             if at[box[0]] < at[box[0] + 1]:
                 self.add_children(box, answer.state)
+        self.top()  # passes over copies that are open: now, not at the first question
 
     def mark(self) -> tuple[list[tuple[float, Group]], int]:
         """The frontier as it is now, for :meth:`go_back`."""

@@ -188,8 +188,6 @@ class _Payoffs:
         values, chances = _merged(values[some], chances[some], self.same)
         return values, chances / chances.sum()
 
-    # -- a box -----------------------------------------------------------------------------------
-
     def _at(self, v: int, z: int) -> int:
         """How many ranks of a box and all below it do not lie above z."""
         return int(np.searchsorted(self.ranks[v], z, side="right"))
@@ -276,8 +274,6 @@ class _Payoffs:
             halves = self._all(boxes, lo, half, z), self._all(boxes, half, hi, z)
             self.joined[key] = self.add(*halves)
         return self.joined[key]
-
-    # -- arithmetic ------------------------------------------------------------------------------
 
     def _spend(self, values: int, pieces: int = 0) -> None:
         """Count the work, before it is done and takes memory."""

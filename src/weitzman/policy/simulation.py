@@ -579,7 +579,7 @@ def run_episodes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PayoffLaw:
+class PayoffLaw(ResultTable):
     """What a search earns in the end.
 
     Attributes
@@ -606,9 +606,14 @@ class PayoffLaw:
     worse: float
     how: str
 
+    def columns(self) -> dict[str, list[float]]:
+        """The values and their chances."""
+        return {"value": self.values.tolist(), "chance": self.chances.tolist()}
+
     def __repr__(self) -> str:
         return f"PayoffLaw({len(self.values)} values, mean={self.mean:.6g}, {self.how})"
 
+    __str__ = __repr__
     _repr_html_ = as_html
 
 
@@ -618,13 +623,9 @@ def payoff_law(
     """The law of the payoff: written out where the policy has few ends, else simulated.
 
     The paper's *payoff distribution*, of any index policy on any forest. With discounting, payoffs
-    are discounted to the start; with several prizes, a payoff is their sum less all costs.
-
-    Parameters
-    ----------
-    policy : Solution or Policy
-    episodes, rng
-        For :func:`simulate`, if the law is simulated; ``how`` of the result tells.
+    are discounted to the start; with several prizes, a payoff is their sum less all costs. ``how``
+    of the result says whether it is simulated, with ``episodes`` and ``rng`` as in
+    :func:`simulate`.
 
     Examples
     --------

@@ -13,8 +13,8 @@ follow the same rule in their own languages, and are tested against this one ste
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,8 +50,7 @@ class Opened:
     cost : float
         What was paid.
     best : float
-        Best reward so far, the outside option included; with several prizes, their sum if the
-        search had stopped then.
+        Best reward so far or the outside option; with several prizes, what stopping would earn.
     best_box : Box or None
         The box that holds it; None for the outside option.
     spent : float
@@ -84,17 +83,10 @@ class Answer(NamedTuple):  # small, since a search may have a million
 class Walk:
     """A walk through the boxes of a policy.
 
-    Attributes
-    ----------
-    answers : dict
-        What was opened, in the order of the answers. The last entry has all totals, so an answer
-        is recorded completely or not at all.
-    out : dict
-        Boxes that are being opened, by whom, and since which event. They are not offered again.
-    frontier : Frontier
-        What can be opened.
-    hands : Hands, or None
-        What each tree holds and what was taken, where there are several prizes.
+    ``answers`` holds what was opened, in order; its last entry has all totals, so an answer is
+    recorded completely or not at all. ``out`` holds boxes that are being opened, by whom, and
+    since which event: they are not offered again. ``frontier`` knows what can be opened. ``hands``
+    is what each tree holds and what was taken, where there are several prizes, else None.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -123,8 +115,6 @@ class Walk:
     def amounts(self) -> Amounts:
         """How the numbers of the problem are written for people."""
         return self.forest.amounts
-
-    # -- what is open, what next ---------------------------------------------------------------
 
     def totals(self) -> tuple[float, Id | None, float]:
         """Best reward so far, the box that holds it, and what was spent."""
@@ -218,8 +208,6 @@ class Walk:
             f"{self.box(box)!r}, was not opened."
         )
 
-    # -- a step --------------------------------------------------------------------------------
-
     def show(self, box: Id, state: int) -> None:
         """Open a box that shows a state, with the reward and the cost of the model."""
         cost = self.cost(box[0], self.state_above(box), state)
@@ -302,28 +290,34 @@ class Walk:
         rows, columns = cost.shape
         return float(cost[above if rows > 1 else 0, state if columns > 1 else 0])
 
-    # -- what remains --------------------------------------------------------------------------
-
     def closed(self, box: int | None = None) -> Counter[Closed]:
         """How many copies of each box (or of one) can be opened, by what their parents showed."""
+        return +self.closed_by(lambda _: None, box)[None]
+
+    def closed_by(
+        self, tree: Callable[[Id], Id | None], box: int | None = None
+    ) -> dict[Id | None, Counter[Closed]]:
+        """The same for each tree with an open box, and roots by None."""
         f, policy, at = self.forest, self.policy, self.policy.child_at
         roots = f.roots.tolist() if box is None else [box] * (int(f.parent[box]) < 0)
-        closed = Counter({(v, 0): int(f.count[v]) for v in roots})
+        closed: dict[Id | None, Counter[Closed]] = defaultdict(Counter)
+        closed[None].update({(v, 0): int(f.count[v]) for v in roots})
         for (v, copy), seen in self.answers.items():
+            mine = closed[tree((v, copy))]
             if box is None or v == box:
                 above = self.above((v, copy))
-                closed[v, 0 if above is None else self.answers[above].state] -= 1
+                state = 0 if above is None else self.answers[above].state
+                (closed[None] if above is None else mine)[v, state] -= 1
             for u in policy.child[at[v] : at[v + 1]].tolist():
                 if box is None or u == box:
-                    closed[u, seen.state] += int(f.count[u])
-        return +closed
+                    mine[u, seen.state] += int(f.count[u])
+        return closed
 
     def remaining(self) -> Forest | None:
         """The closed boxes as a forest, given what was seen; None: it is best to stop.
 
-        The outside option is the best so far. Boxes that can be opened become roots. Boxes whose
-        index does not exceed the best are left out with all boxes below, since they will never be
-        opened.
+        The outside option is the best so far. Boxes that can be opened become roots; without those,
+        and all below them, whose index does not exceed the best.
         """
         best = self.totals()[0]
         index, at = self.policy.index, self.policy.index_at
@@ -370,13 +364,15 @@ class Walk:
 Top = tuple[int, int, int]
 """A box that can be opened, the state of its parent (0 for a root), and how many copies."""
 
+Held = tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]
+"""By tree: what is held, and what was taken."""
+
 
 class Hands:
     """The best reward found in each tree that is not closed, and the rewards taken.
 
-    ``taken`` is by tree, in the order of taking, and ``filled`` counts it by group. Rewards are the
-    true ones; comparisons use the sign of the walk. A tree is closed once its reward was taken, or
-    once its group has no room left.
+    ``taken`` is by tree, in the order of taking. Rewards are the true ones; comparisons use the
+    sign of the walk. A tree is closed once its reward was taken, or its group has no room left.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -423,9 +419,7 @@ class Hands:
         if before is None or self._order(box, reward, state) > self._order(*before):
             self._best[tree] = box, reward
 
-    def _order(
-        self, box: Id, reward: float, state: int | None = None
-    ) -> tuple[float, int, int, tuple[int, ...]]:
+    def _order(self, box: Id, reward: float, state: int | None = None) -> tuple[Any, ...]:
         """Which of two rewards comes first: among equal ones by box, state and copy."""
         state = self._walk.answers[box].state if state is None else state
         return self._walk.sign * reward, -box[0], -state, tuple(-i for i in box[1])
@@ -443,11 +437,11 @@ class Hands:
             self.found(box, x.state, x.reward)
         return taken
 
-    def mark(self) -> tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]:
+    def mark(self) -> Held:
         """What is held and taken now, for :meth:`go_back`."""
         return self._best.copy(), self.taken.copy()
 
-    def go_back(self, mark: tuple[dict[Id, tuple[Id, float]], dict[Id, tuple[Id, float]]]) -> None:
+    def go_back(self, mark: Held) -> None:
         """Return to what was held and taken at a mark."""
         self._best, self.taken = mark
         self.filled = Counter(map(self.group, self.taken))
@@ -462,10 +456,8 @@ class Hands:
     def bar(self) -> float:
         """What an index must exceed, signed: the outside option and every reward in hand."""
         sign = self._walk.sign
-        if self.full:
-            return math.inf
-        outside = sign * self._walk.forest.outside
-        return max([outside, *(sign * reward for _, reward in self.held.values())])
+        held = [sign * reward for _, reward in self.held.values()]
+        return math.inf if self.full else max([sign * self._walk.forest.outside, *held])
 
     def worth_taking(self) -> tuple[Id, float] | None:
         """The reward to take now: the highest of all in hand and of all indices, if it pays."""
@@ -523,10 +515,7 @@ class Hands:
 
 
 def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
-    """The boxes that can be opened and all boxes below them, for one prize with ``best`` in hand.
-
-    ``tops`` become the first boxes of the new forest, in order.
-    """
+    """The boxes that can be opened, in order, and all below them, with ``best`` in hand."""
     f, at = policy.forest, policy.child_at
     keep = [v for v, _, _ in tops]
     parent = [-1] * len(keep)
@@ -540,45 +529,32 @@ def rest(policy: Policy, tops: Sequence[Top], best: float) -> Forest:
         parent += [at_end] * len(below)
         at_end += 1
     n, behind = len(tops), len(keep) - len(tops)
+    count = np.concatenate([np.array([k for *_, k in tops], np.int64), f.count[keep[n:]]])
     return f.take(
-        keep,
-        parent=parent,
-        after=[s for _, s, _ in tops] + [-1] * behind,
-        count=np.concatenate([np.array([k for _, _, k in tops], np.int64), f.count[keep[n:]]]),
+        keep, parent=parent, after=[s for _, s, _ in tops] + [-1] * behind, count=count,
         endless=np.concatenate([np.zeros(n, bool), f.endless[keep[n:]]]),  # the next of a line
-        outside=best,
-        names=None,
-        prizes=1,
-        quotas=(),
-    )
+        outside=best, names=None, prizes=1, quotas=(),
+    )  # fmt: skip
 
 
 def prizes_worth(walk: Walk, hands: Hands) -> float:
     """What a walk for several prizes will earn in total if it continues optimally.
 
-    An open tree without a taken prize is a tree of its own: a free box that holds the best reward
-    found, with the boxes that can be opened below it.
+    An open tree without a taken prize is a free box that holds the best reward found, with the
+    boxes that can be opened below it.
     """
     spent, sign, outside = walk.totals()[2], walk.sign, walk.forest.outside
     taken = sum(reward for _, reward in hands.taken.values())
     left = hands.places - len(hands.taken)
-    # what can be opened in trees without an open box, and in each tree with one
-    f, policy, at = walk.forest, walk.policy, walk.policy.child_at
-    untouched = Counter({(v, 0): int(f.count[v]) for v in f.roots.tolist()})
-    begun: dict[Id, Counter[Closed]] = {}
-    for (v, copy), seen in walk.answers.items():
-        above = walk.above((v, copy))
-        closed = begun.setdefault(hands.tree((v, copy)), Counter())
-        (untouched if above is None else closed)[v, walk.state_above((v, copy))] -= 1
-        for u in policy.child[at[v] : at[v + 1]].tolist():
-            closed[u, seen.state] += int(f.count[u])
+    begun = walk.closed_by(hands.tree)
+    untouched = begun.pop(None)
 
     def worth_it(closed: Counter[Closed]) -> list[Top]:
         index, bar = walk.frontier.index, sign * outside
         return [(v, s, n) for (v, s), n in closed.items() if n > 0 and index(v, s) > bar]
 
     fresh = worth_it(untouched)
-    trees = {tree: worth_it(x) for tree, x in begun.items() if not hands.is_closed(tree)}
+    trees = {tree: worth_it(x) for tree, x in begun.items() if tree and not hands.is_closed(tree)}
     tops = [*fresh, *(top for tree in trees.values() for top in tree)]
     if left == 0 or not tops:
         return hands.total() - sign * spent

@@ -32,11 +32,7 @@ Steps = tuple[tuple[Id, int], ...]
 def describe(forest: Forest, *, lines: int = 40) -> str:
     """The boxes in words: what each costs and may show, and what must be opened before.
 
-    Parameters
-    ----------
-    forest : Forest
-    lines : int
-        At most this many lines of text, and one that says what is left out.
+    At most so many lines of text, and one that says what is left out.
     """
     say, f = forest.amounts, forest
     rate = "" if f.rate is None else f" at the rate {f.rate:g}"

@@ -392,10 +392,10 @@ class _Market:
         return middle if above > self.rounding else None
 
     def most_above(self, left: Corner, right: Corner) -> float:
-        """How far the curve can lie above the line between two corners: the triangle's height.
+        """How far the curve can lie above the line between two corners: the height of a triangle.
 
-        Left of the peak the slope of the curve is at most the price of the left corner. Right of
-        the peak it is at least the price of the right corner.
+        Left of its peak the slope is at most the price of the left corner, right of it at least
+        that of the right corner.
         """
         run, rise = right.spend - left.spend, self.gain(left, right)
         high, low = left.price, right.price
@@ -418,9 +418,6 @@ def _check_budget(budget: float, least: Corner) -> None:
             f"the budget must be at least {least.spend:.6g}, the least that any policy spends, but "
             f"it is {budget:g}."
         )
-
-
-# -- a cap on every run ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from .._common.arrays import FloatArray, check_counts, error_of_mean
 from .._common.law import Law
 from .._common.numbers import Amounts
 from .._common.sharing import Executor, check_executor, spread
-from .._common.text import as_html
+from .._common.text import ResultTable
 from .._kernels.structure import postorder
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -42,7 +42,7 @@ Group = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Knowing:
+class Knowing(ResultTable):
     """What information is worth.
 
     Attributes
@@ -62,7 +62,9 @@ class Knowing:
     error: float
     amounts: Amounts = field(default=Amounts(), repr=False, compare=False)
 
-    _repr_html_ = as_html
+    def columns(self) -> dict[str, list[float]]:
+        """One row: all of its numbers."""
+        return {x: [getattr(self, x)] for x in ("without", "value", "worth", "error")}
 
     def __str__(self) -> str:
         say, exactly = self.amounts, "" if self.error == 0 else ", simulated"
@@ -236,9 +238,6 @@ def _drawn(
         yield tuple(
             int(rng.choice(q.shape[1], p=q[state[v]] / q[state[v]].sum())) for v, q in tests.items()
         )
-
-
-# -- ways to look ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

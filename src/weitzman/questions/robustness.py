@@ -211,9 +211,6 @@ def _after_each_state(tree: Forest) -> FloatArray:
     return np.array([solve(free.changed(law={0: row})).value for row in sure])
 
 
-# -- turning points --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Turning:
     """How far one number may move before another box comes first.
@@ -315,9 +312,6 @@ def _turns_at(forest: Forest, asked: _Asked) -> float:
     while (lead(way * high) > 0) == ahead:  # small changes are found to more digits
         low, high = high, min(16.0 * high, furthest)
     return way * crossing(lambda share: lead(way * share), low, high)
-
-
-# -- derivatives of an index -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

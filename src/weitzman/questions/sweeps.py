@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,9 +63,6 @@ def _solve_share(data: tuple[Any, Any, int | None], pieces: Sequence[Any]) -> li
     base, change, threads = data
     solved = [solve(change(base, piece), threads=threads) for piece in pieces]
     return [(s.value, s.gap, s.first_box) for s in solved]
-
-
-# -- studies ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,9 +158,6 @@ def _given(arrays: dict[str, FloatArray], base: Forest, case: int) -> Forest:
     return base.changed(**new)
 
 
-# -- from bold to careful --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskSweep(ResultTable):
     """The value and the first decision for many risk tolerances, the boldest first.
@@ -196,15 +189,12 @@ class RiskSweep(ResultTable):
         }
 
     def decisions(self) -> list[tuple[float, float, str | None]]:
-        """Each range of tolerances with one first decision: its upper end, its lower end, the box.
-
-        The first range has no upper end (infinity), the last ends at 0.
-        """
-        found = []
-        for high, low in pairwise([np.inf, *self.turns.tolist(), 0.0]):
-            inside = np.flatnonzero((self.tolerance < high) & (self.tolerance > low))
-            bold = high == np.inf
-            found.append((high, low, self.solution.first_box if bold else self.first[inside[0]]))
+        """Each range of tolerances with one first decision: upper end, lower end, the box."""
+        found = [(np.inf, 0.0, self.solution.first_box)]
+        for turn in self.turns.tolist():
+            high, _, box = found.pop()
+            inside = np.flatnonzero(self.tolerance < turn)
+            found += [(high, turn, box), (turn, 0.0, self.first[inside[0]])]
         return found
 
     def headline(self) -> str:
@@ -215,10 +205,9 @@ class RiskSweep(ResultTable):
         """The first decision in each range of tolerances."""
         say, found = self.solution.forest.amounts, [["risk tolerance", "open first"]]
         for high, low, first in self.decisions():
+            reach = f"below {say(high)}" if low == 0 else f"{say(high)} to {say(low)}"
             if high == np.inf:
                 reach = "any" if low == 0 else f"above {say(low)}"
-            else:
-                reach = f"below {say(high)}" if low == 0 else f"{say(high)} to {say(low)}"
             found.append([reach, first or _NOTHING])
         return found
 
@@ -293,15 +282,12 @@ def tolerances(f: Forest, steps: int) -> FloatArray:
     return np.asarray(np.geomspace(_BOLD, _CAREFUL, steps) * (span or 1.0))
 
 
-# -- ranges of numbers -----------------------------------------------------------------------------
-
-
 def as_ranges(forest: Forest, given: Given) -> Ranges:
     """Ranges from a sheet, or from a mapping.
 
     Keys are (box, field) or (box, field, state), with a field "cost", "reward", "probability" or
-    "duration"; values are (low, high), (low, base, high) or a distribution of SciPy. Without a
-    base, the number in the forest is the base.
+    "duration"; values are (low, high), (low, base, high) or a distribution of SciPy. The default
+    base is the number in the forest.
 
     Examples
     --------
@@ -352,10 +338,9 @@ def _number(forest: Forest, box: str, field: str, state: Any) -> float:
     if found is None or pool is None:
         raise InvalidArgument(f"box {box!r} has no {field}, but a range is about it.")
     v = forest.box(box)
-    matrix = pool[int(getattr(forest, found.pointer)[v])]
-    column = (
-        matrix if state is None or matrix.shape[1] == 1 else matrix[:, [forest.state(v, state)]]
-    )
+    column = pool[int(getattr(forest, found.pointer)[v])]
+    if state is not None and column.shape[1] > 1:
+        column = column[:, [forest.state(v, state)]]
     numbers = np.unique(column[np.isfinite(column)])
     if len(numbers) != 1:
         raise InvalidArgument(
@@ -386,9 +371,6 @@ def _which(ranges: Ranges, title: str | int) -> int:
     raise UnknownName(f"no range is called {title!r}. There are: {', '.join(titles)}.")
 
 
-# -- two numbers -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoWay(ResultTable):
     """The value and the first decision for two numbers at once.
@@ -400,7 +382,7 @@ class TwoWay(ResultTable):
         The values of the two numbers.
     value : (x, y) array of float
     choice : (x, y) array of str
-        The box to open first; "nothing" for none. Its regions are where the first choice changes.
+        The box to open first; "nothing" for none.
     """
 
     first: Range
@@ -467,9 +449,6 @@ def two_way(
     return TwoWay(
         ranges[i], ranges[j], x, y, values.reshape(shape), np.array(choice).reshape(shape)
     )
-
-
-# -- scenarios -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -540,9 +519,6 @@ def scenarios(
             change[i] = float(getattr(ranges[i], x)) if isinstance(x, str) else float(x)
         changes.append(change)
     return Scenarios(tuple(cases), *_batch(forest, ranges, changes, threads, executor, progress))
-
-
-# -- distributions ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -367,9 +367,6 @@ def _estimated(
     return Strategy(key, name, value, error, _NONE, "simulated", *means)
 
 
-# -- fixed plans ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Approximation(ResultTable):
     """The best line and the best set found, next to what no strategy can exceed.

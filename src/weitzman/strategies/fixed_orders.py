@@ -18,8 +18,7 @@ from math import prod
 import numpy as np
 
 from .._common.arrays import FloatArray, check_amounts, check_counts
-from .._common.numbers import counted, such
-from .._common.text import as_html
+from .._common.numbers import such
 from ..engine.evaluation import evaluate
 from ..engine.plan import Plan
 from ..engine.solution import Solution, mean_cost
@@ -30,6 +29,7 @@ from ..forest.model import Forest
 from .fixed_sets import FixedSet
 from .parts import (
     NOTHING,
+    BoundedPlan,
     children_first,
     in_turn,
     likely_first,
@@ -51,8 +51,8 @@ _SHIFTS = (1, 2, 4, 8, 16)  # how many boxes are moved at a time, and how far
 Order = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FixedOrder:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FixedOrder(BoundedPlan):
     """The best order found, to be followed until it is best to stop.
 
     Attributes
@@ -61,30 +61,13 @@ class FixedOrder:
         The forest of the problem, or a part of it, with all copies written out.
     order : tuple of int
         Numbers of the boxes in the order of opening; after the last one, stop.
-    value : float
-        What following it earns.
-    bound : float
-        No order earns more (less, when minimizing).
+    boxes : tuple of str
+        Their names.
+    value, bound : float
+        What following it earns, and what no order exceeds (undercuts, when minimizing).
     exact : bool
         Whether this is the best order of all.
     """
-
-    forest: Forest
-    order: Order
-    value: float
-    bound: float
-    exact: bool
-
-    @property
-    def boxes(self) -> tuple[str, ...]:
-        """Names of the boxes in the order of opening."""
-        return tuple(self.forest.name(v) for v in self.order)
-
-    def __repr__(self) -> str:
-        kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
-        return f"FixedOrder({counted(len(self.order), 'box')}, value={self.value:.8g}, {kind})"
-
-    _repr_html_ = as_html
 
 
 def best_partially_adaptive(
@@ -206,9 +189,6 @@ def value_of_order(forest: Forest, order: Sequence[str | int]) -> float:
             situations=float(MOST_SITUATIONS),
         )
     return values.payoff(found) + (empty * forest.outside if empty else 0.0)
-
-
-# -- values of orders ----------------------------------------------------------------------------
 
 
 class OrderValues:
@@ -366,9 +346,6 @@ class OrderValues:
                 return None
             value = np.maximum(self.stop, value)
         return float(value.flat[0])
-
-
-# -- search --------------------------------------------------------------------------------------
 
 
 class _Search:

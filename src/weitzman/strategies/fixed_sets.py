@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray, check_counts
-from .._common.numbers import counted, such
-from .._common.text import as_html
+from .._common.numbers import such
 from ..engine.evaluation import evaluate
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
@@ -26,6 +25,8 @@ from ..engine.weights import Weights, reject_quotas
 from ..errors import InvalidArgument, InvalidForest
 from ..forest.model import Forest
 from .parts import (
+    BoundedPlan,
+    FixedPlan,
     children_first,
     closed,
     in_turn,
@@ -46,48 +47,27 @@ _ROUNDING = 1e-12  # differences of values, as a share of the range, that are on
 Members = frozenset[int]
 
 
-# -- sets ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FixedSet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FixedSet(BoundedPlan):
     """The best set found, to be opened whatever is seen.
 
     Attributes
     ----------
     forest : Forest
         The forest of the problem, or a part of it, with all copies written out.
-    copies : (n,) array of int
-        How many copies of each box to open, under each copy of its parent that is opened.
-    value : float
-        What opening them earns.
-    bound : float
-        No set earns more (less, when minimizing).
+    order : tuple of int
+        Numbers of the boxes in the order of opening, which decides when discounted costs are paid.
+    boxes : tuple of str
+        Their names.
+    value, bound : float
+        What opening them earns, and what no set exceeds (undercuts, when minimizing).
     exact : bool
         Whether this is the best set of all.
-    order : tuple of int
-        Numbers of the boxes in the order of opening; with discounting it decides when costs are
-        paid.
+    copies : (n,) array of int
+        How many copies of each box to open, under each copy of its parent that is opened.
     """
 
-    forest: Forest
     copies: IntArray
-    value: float
-    bound: float
-    exact: bool
-    order: tuple[int, ...]
-
-    @property
-    def boxes(self) -> tuple[str, ...]:
-        """Names of the boxes in the order of opening."""
-        return tuple(self.forest.name(v) for v in self.order)
-
-    def __repr__(self) -> str:
-        kind = "best of all" if self.exact else f"none earns more than {self.bound:.8g}"
-        boxes = counted(int(np.count_nonzero(self.copies)), "box")
-        return f"FixedSet({boxes}, value={self.value:.8g}, {kind})"
-
-    _repr_html_ = as_html
 
 
 def best_nonadaptive(
@@ -162,7 +142,7 @@ def best_nonadaptive(
         forest, copies, value = full, chosen, earned
     if forest.factors is None or not is_better:
         order = in_turn(forest, np.flatnonzero(copies).tolist())
-    return FixedSet(forest, copies, value, bound, exact, order)
+    return FixedSet(forest, order, value, bound, exact, copies)
 
 
 def value_of_set(forest: Forest, boxes: Iterable[str | int]) -> float:
@@ -234,9 +214,6 @@ def _candidates(forest: Forest, opened: FloatArray) -> Iterator[tuple[IntArray, 
             if copies.any() and copies.tobytes() not in seen:
                 seen.add(copies.tobytes())
                 yield copies, value_of_copies(forest, copies)
-
-
-# -- values of sets ------------------------------------------------------------------------------
 
 
 def ready(parent: Sequence[int], members: Members) -> list[int]:
@@ -439,11 +416,8 @@ def _improved(values: SetValues, members: Members, room: int) -> Members:
     return members
 
 
-# -- lines ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FixedLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FixedLine(FixedPlan):
     """A line of boxes from a root downward, chosen beforehand.
 
     Attributes
@@ -451,6 +425,8 @@ class FixedLine:
     forest : Forest
     order : tuple of int
         Numbers of the boxes from the root on; one copy of each.
+    boxes : tuple of str
+        Their names.
     value : float
         What opening all of them earns, whatever they show: the paper's fixed line. No other line
         within the allowed depth earns more in this way.
@@ -460,22 +436,11 @@ class FixedLine:
         Boxes that the search looked at.
     """
 
-    forest: Forest
-    order: tuple[int, ...]
-    value: float
     followed: float
     looked_at: int
 
-    @property
-    def boxes(self) -> tuple[str, ...]:
-        """Names of the boxes from the root on."""
-        return tuple(self.forest.name(v) for v in self.order)
-
     def __repr__(self) -> str:
-        size, ends = counted(len(self.order), "box"), f"followed={self.followed:.8g}"
-        return f"FixedLine({size}, value={self.value:.8g}, {ends})"
-
-    _repr_html_ = as_html
+        return self._said(f"followed={self.followed:.8g}")
 
 
 def best_line(forest: Forest, *, depth: int | None = None) -> FixedLine:

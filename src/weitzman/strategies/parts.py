@@ -3,16 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
+from .._common.numbers import counted
+from .._common.text import as_html
 from .._kernels.episodes import PrizePlaces
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand
 from ..forest.model import Forest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedPlan:
+    """Boxes in an order that is fixed beforehand, and what they earn."""
+
+    forest: Forest
+    order: tuple[int, ...]
+    value: float
+
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Names of the boxes in the order of opening."""
+        return tuple(self.forest.name(v) for v in self.order)
+
+    def _said(self, more: str) -> str:
+        size = counted(len(self.order), "box")
+        return f"{type(self).__name__}({size}, value={self.value:.8g}, {more})"
+
+    _repr_html_ = as_html
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BoundedPlan(FixedPlan):
+    """A plan and what no other plan of its kind exceeds."""
+
+    bound: float
+    exact: bool
+
+    def __repr__(self) -> str:
+        return self._said("best of all" if self.exact else f"none earns more than {self.bound:.8g}")
+
 
 WRITE_OUT = 5000  # boxes that are written out, at most
 NOTHING = -1e300  # stands for an outside option of minus infinity, where 0 times that must be 0
@@ -43,11 +78,9 @@ def children_first(forest: Forest) -> list[int]:
 
 
 def likely_part(forest: Forest, opened: FloatArray) -> tuple[Forest, bool]:
-    """The forest without copies, or a part of it, and whether it is the whole forest.
+    """The forest without copies and True; or, if it is large, a part of it and False.
 
-    If the whole forest is too large, the result is the part that the optimal policy is most likely
-    to open: what can be earned there can be earned in the whole. ``opened`` says how often each box
-    is opened.
+    The part is what the optimal policy is most likely to open; ``opened`` says how often it is.
     """
     if forest.boxes <= WRITE_OUT:
         return expand(forest), True
