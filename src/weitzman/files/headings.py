@@ -103,7 +103,7 @@ class Heading(NamedTuple):
     units: dict[str, str]
     rows: list[SheetRow]
     ignored: list[str]
-    above: list[str]
+    above: list[list[str]]
 
 
 def heading(found: list[Sheet], name: str | None = None) -> Heading:
@@ -158,7 +158,7 @@ def _names(row: SheetRow) -> list[Named | None]:
     found = [*map(_named, row.cells)]
     known = {x.column: i for i, x in reversed([*enumerate(found)]) if x}
     unknown = [i for i in range(min(known.values(), default=0)) if isinstance(row.cells[i], str)]
-    if "box" not in known and len(known) > 2 and len(unknown) == 1:
+    if "box" not in known and len(known) > 1 and len(unknown) == 1:
         found[unknown[0]] = Named("box")
     return found
 
@@ -226,13 +226,14 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     if missing := _missing(columns):
         hint = like(missing[0], ignored).replace("did you mean", "is it")
         others = f" Not known: {', '.join(x[:30] for x in ignored[:8])}." if ignored else ""
+        lacking = " and the column ".join(map(repr, missing))
         raise InvalidFile(
-            f"a table must have the column {missing[0]!r}, but {_place(row, sheet.name)} does not "
-            f"name it ({such(len(missing), 'column')}{hint}). Name the columns box, parent, "
-            f"parent_state, state, reward, probability, cost.{others}"
+            f"a table must have the column {lacking}, but {_place(row, sheet.name)} does not "
+            f"name {'it' if len(missing) == 1 else 'them'} ({such(len(missing), 'column')}{hint}). "
+            f"Name the columns box, parent, parent_state, state, reward, probability, cost.{others}"
         )
     first: dict[str, Said] = {}
-    unread: list[str] = []
+    unread: list[list[str]] = []
     for r in above:
         for x in (said := _settings(r)):
             if first.setdefault(x.key, x).value != x.value:
@@ -240,7 +241,7 @@ def _heading(sheet: Sheet, at: int) -> Heading:
                     f"{x.where} must be said once, but it is {x.value!r} here and "
                     f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
                 )
-        unread += [] if said else [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]]
+        unread += [] if said else [[str(c) for c in r.cells if c not in (None, "")]]
     rows = _unmerged(sheet, sheet.rows[at + 1 :])
     return Heading(columns, titles, list(first.values()), units, rows, ignored, unread)
 
