@@ -140,6 +140,14 @@ def test_answers_against_the_oracle(problem):
     assert c["bold"] == pytest.approx(e.value, abs=1e-9)
 
 
+def test_boxes_without_any_reward_have_answers():
+    f = weitzman.Forest.from_arrays(parent=[-1], cost=[0], rewards=[-np.inf], law=[[1.0]])
+    solution = solve(f)
+    careful = answers(solution, evaluate(solution))["careful"]
+    assert careful["bold"] == 0
+    assert set(careful["value"]) == {0}
+
+
 def test_what_does_not_go_together_is_left_out_by_name():
     def left_out(f):
         solution = solve(f)

@@ -16,7 +16,6 @@ from test_plot_data import Saturating, chests
 import weitzman
 from weitzman import plot
 from weitzman.show.plot import style
-from weitzman.show.plot.paths import search_path
 from weitzman.show.plot.trees import graph_places, tree
 
 mpl.use("Agg")
@@ -268,13 +267,12 @@ def told(solution: weitzman.Solution) -> weitzman.Search:
 
 def test_search_draws_what_was_found(solutions):
     search = played(weitzman.solve(many(40)), 3)
-    d = search_path(search)
-    ax = plot.search(search)
+    ax, history = plot.search(search), search.history
     found = next(line for line in ax.lines if line.get_label() == "found")
-    assert found.get_ydata().tolist() == d.reward.tolist()
-    assert len(found.get_xdata()) == len(search.history) > 0
+    assert list(found.get_ydata()) == [step.reward for step in history]
+    assert len(found.get_xdata()) == len(history) > 0
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert band.min() == pytest.approx(min(d.best - d.spent))
+    assert band.min() == pytest.approx(min(step.best - step.spent for step in history))
     assert band.max() == search.best
     fresh = plot.search(weitzman.Search(solutions[5]))
     assert [t.get_text() for t in fresh.get_xticklabels()] == ["next"]

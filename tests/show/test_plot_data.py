@@ -17,7 +17,7 @@ from plain_forests import paper_example as chests
 import weitzman
 from weitzman import plot
 from weitzman.policy import payoff_law
-from weitzman.show.plot.paths import decision_region, search_path
+from weitzman.show.plot.paths import decision_region
 from weitzman.show.plot.trees import tree
 
 
@@ -38,8 +38,8 @@ def test_tree_of_the_paper_by_hand():
     assert t.above.tolist() == [-1, -1, 0]
     assert t.opened == pytest.approx([1, 0.9, 0.55])
     assert t.row.tolist() == [0, 1, 0]  # B beside A, and C below
-    assert t.index.tolist() == [[707, 707], [40, 40], [15, 914]]
-    assert t.cost.tolist() == [[20, 20], [5, 5], [3, 3]]
+    said = [text.get_text() for text in plot.forest(weitzman.solve(chests())).texts][4::2]
+    assert said == ["cost 20, index 707", "cost 5, index 40", "cost 3, index 15 to 914"]
     assert (t.rest, t.hidden.sum(), t.rows) == (0, 0, 2)
 
 
@@ -179,7 +179,7 @@ def test_payoffs_of_a_large_forest_are_simulated_and_said_to_be():
 
 
 @pytest.mark.parametrize("minimize", [False, True])
-def test_search_path_by_hand(minimize):
+def test_a_search_by_hand(minimize):
     f, sign = chests(), -1 if minimize else 1
     if minimize:
         b = weitzman.Builder(minimize=True, outside=0)
@@ -191,24 +191,31 @@ def test_search_path_by_hand(minimize):
     search = weitzman.Search(weitzman.solve(f))
     search.tell("A", sign * 1)
     search.tell("C", sign * 10)
-    d = search_path(search)
-    assert d.names == ["A", "C"]
-    assert (sign * d.best).tolist() == [0, 1, 10]
-    assert d.spent.tolist() == [0, 20, 25]
-    assert (sign * d.highest) == pytest.approx([707, 40, 15])
-    assert d.step.tolist() == [0, 0, 1, 1, 2]
-    assert (sign * d.index) == pytest.approx([707, 40, 40, 15, 15])
+    ax, lines, band = drawn_search(search)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["A", "C", "next"]
+    assert (sign * lines["best so far"][1]).tolist() == [0, 1, 10, 10]
+    assert {(1.5, -19 * sign), (2.5, -15 * sign)} <= band
+    assert (sign * lines["highest index"][1]) == pytest.approx([707, 40, 15])
+    assert lines["other indices"][0].tolist() == [1, 1, 2, 2, 3]
+    assert (sign * lines["other indices"][1]) == pytest.approx([707, 40, 40, 15, 15])
 
 
-def test_search_path_with_true_rewards_and_no_names():
+def drawn_search(search):
+    """The picture of a search: its lines by name, and the corners of the band of the spend."""
+    ax = plot.search(search)
+    lines = {x.get_label(): tuple(map(np.asarray, x.get_data())) for x in ax.lines}
+    return ax, lines, {(x, y) for x, y in ax.collections[0].get_paths()[0].vertices.tolist()}
+
+
+def test_a_search_with_true_rewards_and_no_names():
     f = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
     search = weitzman.Search(weitzman.solve(f), rewards="nearest")
     search.tell(search.ask(), reward=1.5, cost=4.0)
-    d = search_path(search)
-    assert d.names == ["0#1"]
-    assert d.best.tolist() == [0, 1.5]
-    assert d.spent.tolist() == [0, 4]
-    assert d.highest.tolist() == [8, 8]
+    ax, lines, band = drawn_search(search)
+    assert ax.get_xticklabels()[0].get_text() == "0#1"
+    assert lines["best so far"][1].tolist() == [0, 1.5, 1.5]
+    assert {(1.5, -2.5), (2.5, -2.5)} <= band
+    assert lines["highest index"][1].tolist() == [8, 8]
 
 
 def field(ax):

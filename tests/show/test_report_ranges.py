@@ -77,7 +77,7 @@ def test_a_report_uses_the_title_the_words_and_the_ranges_of_a_sheet(sheet, tmp_
 def test_the_map_of_two_numbers_is_that_of_two_way(sheet):
     reading = read_table(sheet)
     c = content(reading.forest, ranges=reading.ranges)
-    pair = c.uncertain.pair
+    pair = c.uncertain[1]
     assert {pair.first.title, pair.second.title} == {"cost of Well", "cost of Box canyon"}
     page = render(c)
     colors = re.findall(r'<rect x="(\d+)" y="(\d+)" width="1.02"[^>]* fill="(#\w+)"', page)

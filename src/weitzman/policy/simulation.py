@@ -277,8 +277,8 @@ def simulate(
     f = rule.forest
     if takes_several(f) and workers > 1:
         raise InvalidArgument(
-            "with several prizes boxes are opened one at a time: a prize may close a tree that "
-            "another worker is looking into. Leave `workers` out."
+            "with quotas or several prizes boxes are opened one at a time: a prize may close a "
+            "tree that another worker is looking into. Leave `workers` out."
         )
     if budget is None:
         check_stops(rule)

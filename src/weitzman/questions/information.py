@@ -70,6 +70,8 @@ class Knowing(ResultTable):
         say, exactly = self.amounts, "" if self.error == 0 else ", simulated"
         return f"worth {say(self.worth)}: {say(self.value)} instead of {say(self.without)}{exactly}"
 
+    headline = __str__
+
 
 def value_of_knowing(
     forest: Forest, boxes: str | int | Sequence[str | int], *, samples: int = 1000,

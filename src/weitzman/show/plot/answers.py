@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.arrays import FloatArray, IntArray, check_counts
+from ..._common.arrays import IntArray, check_counts
 from ..._common.numbers import percent, rough
 from ..._common.text import shortened
 from ...backtest.backtest_result import Backtest
@@ -15,7 +15,7 @@ from ...engine.indices import Policy
 from ...engine.solution import Solution
 from ...engine.what_if import break_even as break_even_costs
 from ...policy.payoff_laws import state_called
-from ...policy.simulation import PayoffLaw, payoff_law, two_sided
+from ...policy.simulation import payoff_law, two_sided
 from ...questions.budget import SpendFrontier
 from ...questions.robustness import Tornado
 from ...questions.sweeps import RiskSweep
@@ -37,8 +37,7 @@ def _rows(ax: Axes | None, names: list[str]) -> tuple[Axes, IntArray]:
     """Axes with a named row for each thing. Long names make the figure wider."""
     wide = 4.9 + 0.085 * min(40, max(map(len, names), default=0))
     ax = style.axes(ax, wide, 1.3 + 0.24 * len(names), grid="x")
-    style.named_rows(ax, names)
-    return ax, np.arange(len(names))
+    return ax, style.named_rows(ax, names)
 
 
 def openings(
@@ -190,9 +189,8 @@ def phi(
     if law.low <= here <= law.high:
         ax.plot([here], law.phi(np.array([here])), "o", color=ink(), ms=6, zorder=4, label=text)
     ax.set_xlim(law.low, law.high)
-    held, payoff = "the best reward", "expected payoff"
-    if law.minimize:
-        held, payoff = "the least loss", "expected loss and cost"
+    held = "the least loss" if law.minimize else "the best reward"
+    payoff = "expected loss and cost" if law.minimize else "expected payoff"
     title = _title("What searching on is worth", solution, box, state)
     return finish(ax, title, x=f"x, {held} in hand", y=payoff, amounts="xy", say=f.amounts)
 
@@ -255,38 +253,28 @@ def payoff(
     """
     law, f = payoff_law(policy, episodes=episodes, rng=rng), policy.forest
     ax = style.axes(ax, 6.4, 3.4, grid="y")
-    left, width, which = _bars(law)
+    low, high = float(law.values[0]), float(law.values[-1])
+    if len(law.values) <= _STEMS:
+        width, which = (high - low) / 80 or max(abs(low), 1.0) / 40, np.arange(len(law.values))
+        left = law.values - width / 2
+    else:  # values share bars, one of which begins at the outside option
+        width, start = (high - low) / _BINS, low
+        if low < law.outside < high:
+            start = law.outside - width * np.ceil((law.outside - low) / width)
+        which = np.maximum(np.floor((law.values - start) / width), 0).astype(np.int64)
+        left = np.asarray(start + width * np.arange(int(which.max()) + 1), np.float64)
     bad = np.bincount(which, law.chances * law.is_worse, len(left))
     good = np.bincount(which, law.chances * ~law.is_worse, len(left))
     fine = f"{percent(1 - law.worse)} no worse than opening nothing"
     ax.bar(left, good, width, bottom=bad, align="edge", color=BLUE, label=fine)
     if law.is_worse.any():
-        ax.bar(
-            left, bad, width, align="edge", color=ORANGE, hatch="////", edgecolor="white", lw=0,
-            label=f"{percent(law.worse)} worse",
-        )  # fmt: skip
+        look: dict[str, Any] = {"color": ORANGE, "hatch": "////", "edgecolor": "white", "lw": 0}
+        ax.bar(left, bad, width, align="edge", label=f"{percent(law.worse)} worse", **look)
     ax.set_ylim(0, 1.06 * float((good + bad).max()))
-    mean = f"mean {f.amounts.typeset(law.mean)}"
-    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=mean)
-    word, what = "payoff", "payoff: reward less all costs"
-    if f.minimize:
-        word, what = "cost", "least loss plus all costs"
-    title = f"Law of the {word} ({law.how})"
+    ax.axvline(law.mean, color=ink(), lw=1.2, ls="--", label=f"mean {f.amounts.typeset(law.mean)}")
+    what = "least loss plus all costs" if f.minimize else "payoff: reward less all costs"
+    title = f"Law of the {'cost' if f.minimize else 'payoff'} ({law.how})"
     return finish(ax, title, x=what, y="probability", amounts="x", say=f.amounts)
-
-
-def _bars(law: PayoffLaw) -> tuple[FloatArray, float, IntArray]:
-    """Left edges and width of bars, and the bar of each value; many values share bars."""
-    low, high = float(law.values[0]), float(law.values[-1])
-    if len(law.values) <= _STEMS:
-        width = (high - low) / 80 or max(abs(low), 1.0) / 40
-        return law.values - width / 2, width, np.arange(len(law.values))
-    width, start = (high - low) / _BINS, low
-    if low < law.outside < high:  # a bar begins at the outside option
-        start = law.outside - width * np.ceil((law.outside - low) / width)
-    which = np.maximum(np.floor((law.values - start) / width), 0).astype(np.int64)
-    left = np.asarray(start + width * np.arange(int(which.max()) + 1), np.float64)
-    return left, width, which
 
 
 def _title(what: str, solution: Solution, box: str | int | None, state: object) -> str:
@@ -308,8 +296,8 @@ def frontier(curve: SpendFrontier, *, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax, 5.2, 3.4, grid="y")
     ax.plot(curve.spend, curve.reward, color=BLUE, marker="o", markersize=4, label="best policies")
     corner = curve.corners[int(np.count_nonzero(curve.price > 1))]  # slopes fall
-    now = "the best policy at the current costs"
-    ax.plot([corner.spend], [corner.reward], "o", color=VERMILION, markersize=8, label=now)
+    look: dict[str, Any] = {"label": "the best policy at the current costs", "color": VERMILION}
+    ax.plot([corner.spend], [corner.reward], "o", markersize=8, **look)
     kind, say = "loss" if curve.forest.minimize else "reward", curve.forest.amounts
     return finish(ax, x="expected spend", y=f"expected {kind}", amounts="xy", say=say)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._common import numbers
-from ..._common.arrays import FloatArray, IntArray
+from ..._common.arrays import IntArray
 from ..._common.numbers import Amounts, about, counted
 from ..._common.optional import need
 from ..._common.text import printable
@@ -37,47 +36,6 @@ _LARGE = 60  # steps from which on marks are small
 _DRAWN = 12  # indices before each step
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchPath:
-    """A search, decision by decision. Entry 0 stands before the first opening."""
-
-    names: list[str]  # what was opened, in order
-    reward: FloatArray  # NaN for a signal without a reward
-    best: FloatArray
-    spent: FloatArray
-    step: IntArray  # before which opening there was the index, from 0
-    index: FloatArray  # of a box that could be opened then
-    highest: FloatArray  # the best of these; NaN if there was none
-
-
-def search_path(search: Search) -> SearchPath:
-    """Follow a search again, and note which boxes could be opened before each step.
-
-    The indices are those of the policy that is followed now.
-    """
-    f, history = search.policy.forest, search.history
-    again = Search(search.policy)
-    step: list[int] = []
-    index: list[float] = []
-    highest = np.full(len(history) + 1, np.nan)
-    for t in range(len(history) + 1):
-        if t:
-            o = history[t - 1]
-            state = state_called(f, o.box.number, o.state_number)
-            again.tell(o.box, state, reward=o.reward, cost=o.cost)
-        seen = [x for _, x in again.available(_DRAWN) if np.isfinite(x)]
-        step += [t] * len(seen)
-        index += seen
-        highest[t] = seen[0] if seen else np.nan
-    return SearchPath(
-        [str(o.box) for o in history],
-        np.array([np.nan if o.reward is None else o.reward for o in history]),
-        np.array([f.outside, *(o.best for o in history)]),
-        np.array([0.0, *(o.spent for o in history)]),
-        np.array(step, np.int64), np.array(index, np.float64), highest,
-    )  # fmt: skip
-
-
 def search(search: Search, *, ax: Axes | None = None) -> Axes:
     """A search step by step: it continues while the highest index is above the best so far.
 
@@ -91,24 +49,36 @@ def search(search: Search, *, ax: Axes | None = None) -> Axes:
     search : Search
         Under way or done.
     """
-    d, f, n = search_path(search), search.policy.forest, len(search.history)
+    f, history, again = search.policy.forest, search.history, Search(search.policy)
+    step, index, highest, n = list[int](), list[float](), list[float](), len(history)
+    for t in range(n + 1):  # follow it again, to see what could be opened before each step
+        if t:
+            o = history[t - 1]
+            state = state_called(f, o.box.number, o.state_number)
+            again.tell(o.box, state, reward=o.reward, cost=o.cost)
+        seen = [x for _, x in again.available(_DRAWN) if np.isfinite(x)]
+        step += [t + 1] * len(seen)
+        index += seen
+        highest.append(seen[0] if seen else np.nan)
     ax = style.axes(ax, float(np.clip(3.6 + 0.42 * n, 6.0, 10.5)), 3.9)
     x = np.arange(n + 2) + 0.5
-    best, stop = np.append(d.best, d.best[-1]), np.append(d.best - f.sign * d.spent, 0)
-    stop[-1] = stop[-2]
+    ends = [f.outside, *(o.best for o in history)], [0.0, *(o.spent for o in history)]
+    best, spent = (np.array([*end, end[-1]]) for end in ends)
     dots, small, big = (".", 3, 3) if n > _LARGE else ("_", 9, 6)
     gray: dict[str, Any] = {"color": mixed(ax, 0.4), "ms": small, "zorder": 1}
-    ax.plot(d.step + 1, d.index, dots, label="other indices", **gray)
-    ax.plot(np.arange(n + 1) + 1, d.highest, "--", color=BLUE, lw=1.3, label="highest index")
+    ax.plot(step, index, dots, label="other indices", **gray)
+    ax.plot(np.arange(n + 1) + 1, highest, "--", color=BLUE, lw=1.3, label="highest index")
     if np.isfinite(best).any():
-        ax.fill_between(x, best, stop, step="post", color=ORANGE, alpha=0.3, lw=0, label="spent")
+        look: dict[str, Any] = {"step": "post", "color": ORANGE, "alpha": 0.3, "lw": 0}
+        ax.fill_between(x, best, best - f.sign * spent, label="spent", **look)
         ax.step(x, best, where="post", color=ink(), lw=2, label="best so far")
-    ax.plot(np.arange(n) + 1, d.reward, "o", color=VERMILION, ms=big, label="found", zorder=3)
+    found = [np.nan if o.reward is None else o.reward for o in history]
+    ax.plot(np.arange(n) + 1, found, "o", color=VERMILION, ms=big, label="found", zorder=3)
     if n <= _NAMED:
-        names = [*map(plain, d.names), "stop" if search.done else "next"]
+        names = [*(plain(str(o.box)) for o in history), "stop" if search.done else "next"]
         short = max(map(len, names)) <= max(3, 40 // len(names))
         turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-        look: dict[str, Any] = {**({} if short else turn), **PLAIN}
+        look = {**({} if short else turn), **PLAIN}
         ax.set_xticks(np.arange(n + 1) + 1, names, fontsize="small", **look)
     ax.set_xlim(0.5, n + 1.5)
     steps = "" if n <= _NAMED else "opening" + ("; then it stops" if search.done else "")
@@ -186,9 +156,8 @@ def line(solution: Solution, box: str | int | None = None, *, ax: Axes | None = 
         bar = ax.figure.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.outline.set_visible(False)
         finish(bar.ax, y="index", amounts="y", say=say)
-    first = ""
-    if f.parent[top] < 0:
-        first = f"First box: index {say.typeset(float(solution.indices(top)[0]))}. "
+    start = say.typeset(float(solution.indices(top)[0]))
+    first = f"First box: index {start}. " if f.parent[top] < 0 else ""
     seen = "state just seen" if named else "reward just seen"
     return finish(ax, f"{first}Continue where it is colored", x="box to open next", y=seen)
 
@@ -245,15 +214,14 @@ def learning_curves(
     thin = 0.15 + min(0.5, 4 / runs)  # a few curves are lines, many curves are a cloud
     for r in np.unique(np.linspace(0, runs - 1, min(runs, limit)).round().astype(int)):
         rows = slice(int(curves.start[r]), int(curves.start[r + 1]))
-        look: dict[str, Any] = {"color": ink(), "lw": 0.7, "alpha": thin}
-        look["label"] = "run" if r == 0 else None  # all look the same
-        mark = "." if rows.stop - rows.start == 1 else ""
+        mark, label = "." if rows.stop - rows.start == 1 else "", "run" if r == 0 else None
+        look: dict[str, Any] = {"color": ink(), "lw": 0.7, "alpha": thin, "label": label}
         ax.plot(curves.step[rows], curves.score[rows], mark + "-", **look)
     ax.set_ylim(low, high)
     ax.xaxis.set_major_locator(need("matplotlib.ticker", "plot").MaxNLocator(integer=True))
     if best is not None:
-        held = f"best so far {style.BARE.typeset(best)}"
-        ax.axhline(best, color=VERMILION, lw=1.2, ls="--", label=held)
+        look = {"color": VERMILION, "lw": 1.2, "ls": "--"}
+        ax.axhline(best, label=f"best so far {style.BARE.typeset(best)}", **look)
     some = "step" if runs <= limit else f"step    ({limit} of {runs:,} runs are drawn)"
     return finish(ax, x=some, y="score")
 

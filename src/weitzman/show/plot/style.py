@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.arrays import FloatArray
+from ..._common.arrays import FloatArray, IntArray
 from ..._common.numbers import Amounts
 from ..._common.optional import need
 from ..._common.text import cell
@@ -35,9 +35,9 @@ def axes(ax: Axes | None, width: float, height: float, grid: str | None = None) 
     ``grid``, "x" or "y", is the axis along which values are read.
     """
     if ax is None:
-        plt = need("matplotlib.pyplot", "plot")
-        made: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
-        ax = made
+        subplots = need("matplotlib.pyplot", "plot").subplots
+        ax = subplots(figsize=(width, height), layout="constrained")[1]
+    assert ax is not None
     ax.spines[["top", "right"]].set_visible(False)
     if grid == "x":
         ax.spines["left"].set_visible(False)
@@ -86,7 +86,13 @@ def finish(
                 axis.set_label_text(f"{axis.get_label_text()} ({plain(say.unit)})", **PLAIN)
     labels, pad = ax.get_legend_handles_labels()[1], None
     if labels:
-        columns = _key_columns(ax, labels)
+        room, columns = 0.85 * ax.figure.bbox.width / ax.figure.dpi, len(labels)  # inches
+        while columns > 1:  # as many as fit above the axes; entries fill them downward
+            rows = math.ceil(len(labels) / columns)
+            parts = (labels[i : i + rows] for i in range(0, len(labels), rows))
+            if sum(_KEY_MARK + _KEY_LETTER * max(map(len, part)) for part in parts) <= room:
+                break
+            columns -= 1
         pad = 6.0 + _KEY_LINE * math.ceil(len(labels) / columns)
         legend = ax.legend(
             frameon=False, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0.1,
@@ -97,17 +103,6 @@ def finish(
     if title is not None:
         ax.set_title(title, loc="left", fontsize="medium", pad=pad, **PLAIN)
     return ax
-
-
-def _key_columns(ax: Axes, labels: list[str]) -> int:
-    """As many columns as fit beside each other above the axes; entries fill them downward."""
-    room = 0.85 * ax.figure.bbox.width / ax.figure.dpi  # inches
-    for columns in range(len(labels), 1, -1):
-        rows = math.ceil(len(labels) / columns)
-        parts = [labels[i : i + rows] for i in range(0, len(labels), rows)]
-        if sum(_KEY_MARK + _KEY_LETTER * max(map(len, part)) for part in parts) <= room:
-            return columns
-    return 1
 
 
 def plain(name: str) -> str:
@@ -129,9 +124,9 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(fonts.get_font(path).get_charmap() for path in paths))
 
 
-def span(ends: FloatArray, say: Amounts = BARE) -> str:
+def span(some: FloatArray, say: Amounts = BARE) -> str:
     """The least and the largest of some amounts, or one amount if both are the same."""
-    low, high = map(say.typeset, ends)
+    low, high = say.typeset(some.min()), say.typeset(some.max())
     return low if low == high else f"{low} to {high}"
 
 
@@ -152,11 +147,12 @@ def marks(ax: Axes, x: Any, y: Any, some: Any, **look: Any) -> None:
         ax.scatter(x[some], y[some], **{"zorder": 3, "clip_on": False, **look})
 
 
-def named_rows(ax: Axes, names: list[str]) -> None:
+def named_rows(ax: Axes, names: list[str]) -> IntArray:
     """Rows from the top down, one for each name."""
-    size = "small" if len(names) <= 40 else "x-small"
-    ax.set_yticks(np.arange(len(names)), [plain(x) for x in names], fontsize=size, **PLAIN)
+    size, rows = "small" if len(names) <= 40 else "x-small", np.arange(len(names))
+    ax.set_yticks(rows, [plain(x) for x in names], fontsize=size, **PLAIN)
     ax.set_ylim(len(names) - 0.4, -0.6)
+    return rows
 
 
 def check(source: object, kind: type, what: str = "this picture", needs: str = "") -> None:

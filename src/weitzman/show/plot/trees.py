@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeLayout:
+class TreeLayout(NamedTuple):
     """The boxes that are shown, a parent always before its children."""
 
     box: IntArray
@@ -36,8 +34,6 @@ class TreeLayout:
     depth: FloatArray
     row: FloatArray  # a leaf has a row of its own, a parent stands in the middle of its children
     opened: FloatArray  # expected openings
-    cost: FloatArray  # least and largest over the states of the parent
-    index: FloatArray
     hidden: IntArray  # boxes folded below each box
     hidden_row: FloatArray  # of the note about these; NaN where nothing is folded
     rest: int  # boxes in trees that are folded whole
@@ -87,14 +83,8 @@ def tree(solution: Solution, limit: int = 30, levels: int = 7) -> TreeLayout:
         else:
             row[i], rows = rows, rows + 1
             note[i] = row[i] if hidden[i] else np.nan
-    ends = [(mean_cost(f, int(v)), solution.indices(int(v))) for v in box]
-    cost, index = (
-        np.array([(x.min(), x.max()) for x in column]) for column in zip(*ends, strict=True)
-    )
     depth, rest = np.array([float(level) for level, _, _ in chosen]), int(held[0])
-    return TreeLayout(
-        box, above, depth, row, opened[box], cost, index, hidden, note, rest, rows + (rest > 0)
-    )
+    return TreeLayout(box, above, depth, row, opened[box], hidden, note, rest, rows + (rest > 0))
 
 
 def children(forest: Forest) -> Callable[[int], list[int]]:
@@ -186,7 +176,8 @@ def _captions(ax: Axes, solution: Solution, t: TreeLayout, size: float, font: fl
         copies = f" ×{f.count[v]}" if f.count[v] > 1 else ""
         name = shortened(plain(f.name(v)), letters - len(copies)) + copies
         more = f"; {t.hidden[i]:,} more" if t.hidden[i] and i not in inner else ""
-        detail = f"cost {span(t.cost[i], say)}, index {span(t.index[i], say)}{more}"
+        cost, index = span(mean_cost(f, v), say), span(solution.indices(v), say)
+        detail = f"cost {cost}, index {index}{more}"
         where = (0, -0.62 * _CIRCLE * size) if i in inner else (0.68 * _CIRCLE * size, 0)
         lines = ((name, ink(), 0.1), (detail, muted(ax), -1.15))
         for text, color, lift in lines if size > _LEAST_DETAIL else lines[:1]:
@@ -272,8 +263,7 @@ def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
     below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", **PLAIN}
     for v, name in enumerate(graph.names):
-        cost = np.asarray(graph.mean_cost(v), np.float64)
-        at, paid = (depth[v], row[v]), f"cost {span(np.array([cost.min(), cost.max()]))}"
+        at, paid = (depth[v], row[v]), f"cost {span(np.asarray(graph.mean_cost(v), np.float64))}"
         lines = (shortened(plain(name), _LETTERS), ink(), 8.5, 9), (paid, muted(ax), 7.5, 19)
         for text, color, size, down in lines:
             look = {"color": color, "fontsize": size, "zorder": 3, "bbox": ground}
@@ -336,9 +326,8 @@ def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
     rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)
     expanded, lower, upper = rounds.T
     ax = style.axes(ax, 5.6, 3.6, grid="y")
-    ax.fill_between(
-        expanded, lower, upper, step="post", color=SKY, alpha=0.5, lw=0, label="value lies here"
-    )
+    look: dict[str, Any] = {"color": SKY, "alpha": 0.5, "lw": 0, "label": "value lies here"}
+    ax.fill_between(expanded, lower, upper, step="post", **look)
     ax.step(expanded, upper, where="post", color=VERMILION, lw=1.6, ls="--", label="upper bound")
     ax.step(expanded, lower, where="post", color=BLUE, lw=2, label="lower bound")
     if expanded[-1] > 500:

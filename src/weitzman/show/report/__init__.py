@@ -98,7 +98,7 @@ def write_report(
     if isinstance(source, Summarized):
         if kind not in (".html", ".htm"):
             raise InvalidArgument(f"a report on a back-test is a page: write .html, not {kind}.")
-        text = replayed.render(replayed.read(source.document()), title)
+        text = replayed.render(source.document(), title)
     elif kind == ".xlsx":
         if not isinstance(source, Forest | Solution):
             raise InvalidArgument("a workbook is made of a problem. For other sources write .html.")

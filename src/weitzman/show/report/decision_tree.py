@@ -69,7 +69,7 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
     >>> [(d.seen, d.action, d.best) for d in decisions(weitzman.solve(chest).policy())]
     [('', 'open', 0.0), ('0', 'stop', 0.0), ('10', 'stop', 10.0)]
     """
-    f, found = policy.forest, []
+    f, found = policy.forest, list[Situated]()
     waiting: deque[tuple[int, str, float, float, tuple[Step, ...]]] = deque([(-1, "", 1, 1, ())])
     opened = 0
     while waiting:
@@ -85,24 +85,22 @@ def decisions(policy: Policy, limit: int = LIMIT, levels: int | None = None) -> 
         index = np.nan if box is None or top is None else top[1]
         if box is None and search.taken:
             name = ", ".join(won for won, _ in search.taken)
-        numbers = cost, index, search.best
+        numbers, here = (cost, index, search.best), len(found)
         found.append(Situated(up, len(steps), seen, chance, reached, action, name, *numbers, taken))
         if box is None or action == MORE:
             continue
         opened += 1
-        here = len(found) - 1
         law = np.asarray(f.laws[int(f.law[box.number])][row], np.float64)
         some = np.flatnonzero(law)
         if len(some) > _STATES:  # the likeliest of many, in their own order
             some = np.sort(some[np.argsort(-law[some], kind="stable")[:_STATES]])
         for y in some.tolist():
-            seen = shown(f, box.number, y)
-            more = (*steps, (box, y))
-            waiting.append((here, seen, float(law[y]), reached * float(law[y]), more))
+            seen, p = shown(f, box.number, y), float(law[y])
+            waiting.append((here, seen, p, reached * p, (*steps, (box, y))))
     below, order, next_ones = _below(found), list[int](), [0]
     while next_ones:  # reading order: what follows a situation comes right after it
         order.append(next_ones.pop())
-        next_ones += reversed(below[order[-1]])
+        next_ones += below[order[-1]][::-1]
     place = {i: at for at, i in enumerate(order)} | {-1: -1}
     return [replace(found[i], up=place[found[i].up]) for i in order]
 
@@ -118,7 +116,10 @@ def _below(found: list[Situated]) -> list[list[int]]:
 
 def columns(found: list[Situated]) -> dict[str, list[Any]]:
     """The decisions as a table: one row for each situation, with the way to it in words."""
-    ways = [_way(found, i) for i in range(len(found))]
+    ways: list[str] = []
+    for d in found:
+        step = f"{found[d.up].box} = {d.seen}"
+        ways.append("start" if d.up < 0 else step if d.up == 0 else f"{ways[d.up]}, {step}")
     takes = {"take": [", ".join(d.taken) for d in found]} if any(d.taken for d in found) else {}
     return {
         "after": ways,
@@ -134,21 +135,11 @@ def columns(found: list[Situated]) -> dict[str, list[Any]]:
 
 def table(found: list[Situated]) -> str:
     """The columns as comma separated values."""
-    text = io.StringIO()
-    by = columns(found)
+    text, by = io.StringIO(), columns(found)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(by)
     writer.writerows(zip(*by.values(), strict=True))
     return text.getvalue()
-
-
-def _way(found: list[Situated], i: int) -> str:
-    parts: list[str] = []
-    while found[i].up >= 0:
-        up = found[found[i].up]
-        parts.append(f"{up.box} = {found[i].seen}")
-        i = found[i].up
-    return ", ".join(reversed(parts)) or "start"
 
 
 def shown(f: Forest, v: int, y: int) -> str:
@@ -168,8 +159,7 @@ def shown(f: Forest, v: int, y: int) -> str:
 
 def _search(policy: Policy, steps: tuple[Step, ...]) -> tuple[Search, tuple[str, ...]]:
     """The search after some steps, with prizes taken on the way; and those taken after the last."""
-    search, f = Search(policy), policy.forest
-    taken = 0
+    search, f, taken = Search(policy), policy.forest, 0
     for box, y in steps:
         names = f.state_names[int(f.reward[box.number])]
         search.tell(box, y if names is None else names[y])
@@ -224,11 +214,11 @@ class Places(NamedTuple):
 
 def fitting(policy: Policy) -> tuple[list[Situated], bool]:
     """The first decisions, as many as fit a screen, and whether more follow."""
-    found: list[Situated] = []
-    for limit in (6, 5, 4, 3, 2, 1):
+    limit = 6
+    found = decisions(policy, limit, levels=2)
+    while limit > 1 and len(found) - len({d.up for d in found} - {-1}) > _LEAVES:
+        limit -= 1
         found = decisions(policy, limit, levels=2)
-        if len(found) - len({d.up for d in found if d.up >= 0}) <= _LEAVES:
-            break
     return found, any(d.action == MORE for d in found)
 
 
@@ -282,19 +272,16 @@ def chart(
         # where verb and name do not fit, the name alone
         head = first if stop or d.taken or len(first) <= size.letters else d.box
         middle: dict[str, Any] = {"x": p.x[i] + size.wide / 2, "text_anchor": "middle"}
-        dashes = "4 3" if d.action == MORE else None
         about = printable(f"{first}; {second}; reached with chance {percent(d.reached)}")
         frame = h(
             "rect", x=p.x[i], y=f"{p.y[i]:g}", width=size.wide, height=size.high,
             rx=size.high // 2 if stop else 4, fill="currentColor",
             fill_opacity=0.04 if stop else 0.1, stroke="currentColor", stroke_opacity="0.7",
-            stroke_dasharray=dashes,
+            stroke_dasharray="4 3" if d.action == MORE else None,
         )  # fmt: skip
-        texts = (
-            _text(shortened(head, size.letters), y=p.y[i] + 17, font_weight=600, **middle),
-            _text(shortened(second, size.small), y=p.y[i] + 32, font_size=11, **middle),
-        )
-        parts.append(h("g", h("title", about), frame, *texts))
+        upper = _text(shortened(head, size.letters), y=p.y[i] + 17, font_weight=600, **middle)
+        lower = _text(shortened(second, size.small), y=p.y[i] + 32, font_size=11, **middle)
+        parts.append(h("g", h("title", about), frame, upper, lower))
     alone = {"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}
     return h(
         "svg", parts, viewBox=f"0 0 {p.wide:g} {p.high:g}", width=f"{p.wide:g}",
@@ -314,11 +301,6 @@ _AMOUNTS = {"cost", "index", "best so far", "spent"}  # columns
 def write_workbook(source: Forest | Solution, path: str, progress: Progress | None = None) -> None:
     """Write what to do and what to expect: a row for each situation, box and index."""
     solution = source if isinstance(source, Solution) else solve(source, progress=progress)
-    with explained(path, "written"), replacing(path) as file:
-        write_blocks(_blocks(solution), file)
-
-
-def _blocks(solution: Solution) -> list[Block]:
     f, found = solution.forest, evaluate(solution)
     c, indices = found.columns(), solution.columns()
     parent = [None if p < 0 else f.name(int(p)) for p in f.parent]
@@ -329,12 +311,14 @@ def _blocks(solution: Solution) -> list[Block]:
     situations = columns(decisions(solution.policy()))
     reached = {"probability": ["0.0%"] * len(situations["probability"])}
     rows = {key: list(indices[key]) for key in ("box", "parent", "state", "cost", "index")}
-    return [
+    blocks = [
         _facts(solution, found),
         Block("decision table", (), situations, reached | _money(f, situations)),
         Block("boxes", (), boxes, chances | _money(f, boxes)),
         Block("indices", (), rows, _money(f, rows)),
     ]
+    with explained(path, "written"), replacing(path) as file:
+        write_blocks(blocks, file)
 
 
 def _money(f: Forest, table: dict[str, list[Any]]) -> dict[str, list[str]]:
@@ -348,10 +332,8 @@ def _facts(solution: Solution, found: Evaluation) -> Block:
     amounts = {"value": solution.value, "reward on average": found.reward,
                "spent on average": found.spend, "risk tolerance": f.risk_tolerance,
                "outside option": f.outside}  # fmt: skip
-    counts = {
-        "boxes opened on average": found.openings,
-        "time to the end on average": None if f.durations is None else found.time,
-    }
+    time = None if f.durations is None else found.time
+    counts = {"boxes opened on average": found.openings, "time to the end on average": time}
     others = {"error of the value at most": solution.gap,
               "prizes": int(f.prizes) if f.prizes > 1 else None,
               "objective": "minimize" if f.minimize else "maximize", "unit": f.unit}  # fmt: skip

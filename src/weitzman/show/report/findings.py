@@ -47,10 +47,8 @@ _DRAWN = 500  # times all uncertain numbers are drawn
 _NUMBERS = {"cost": "cost", "reward": "reward", "probability": "chance", "duration": "duration"}
 _DRAWS = 20  # models that the log might have led to
 _LARGE = 2000  # boxes; in larger problems the second best start is left out
-_EXAMINED = 8  # boxes whose costs are varied
-_STEPS = 32  # steps from no cost to a cost at which the box is not opened
-_EXAMINED_LARGE = 3
-_STEPS_LARGE = 8
+_EXAMINED, _EXAMINED_LARGE = 8, 3  # boxes whose costs are varied
+_STEPS, _STEPS_LARGE = 32, 8  # from no cost to a cost at which the box is not opened
 _BEYOND = 1.25  # the curve ends at this many times the highest cost that pays
 _CHEAPEST_END = 2.0  # or at this many times the current cost, if that is more
 
@@ -76,12 +74,8 @@ class Profile(NamedTuple):
     mean: float
 
 
-class Uncertain(NamedTuple):
-    """What the ranges of a sheet do: in cases, for two numbers at once, and in random draws."""
-
-    cases: sweeps.Scenarios
-    pair: sweeps.TwoWay | None
-    drawn: sweeps.Uncertainty | None
+# what the ranges of a sheet do: in cases, for two numbers at once, and in random draws
+Uncertain = tuple[sweeps.Scenarios, sweeps.TwoWay | None, sweeps.Uncertainty | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,10 +114,9 @@ class Content:
     @property
     def quantiles(self) -> tuple[float, float]:
         """Nine in ten payoffs lie between these."""
-        up_to = np.cumsum(self.law.chances)
-        low, high = np.searchsorted(up_to, [0.05, 0.95 - 1e-12])
-        last = len(up_to) - 1
-        return float(self.law.values[min(low, last)]), float(self.law.values[min(high, last)])
+        at = np.searchsorted(np.cumsum(self.law.chances), [0.05, 0.95 - 1e-12])
+        low, high = self.law.values[np.minimum(at, len(self.law.values) - 1)].tolist()
+        return low, high
 
     @property
     def forest(self) -> Forest:
@@ -143,12 +136,10 @@ def content(
     between = None
     if not isinstance(source, Forest | Solution | Search):
         source, between = _searched_runs(source, runs)
-    if isinstance(source, Search):
-        solution, policy = solve(source.policy.forest), source.policy
-    else:
-        solution = solve(source) if isinstance(source, Forest) else source
-        policy = solution.policy()
     search = source if isinstance(source, Search) else None
+    problem = source.policy.forest if isinstance(source, Search) else source
+    solution = problem if isinstance(problem, Solution) else solve(problem)
+    policy = solution.policy() if search is None else search.policy
     told, taken = ((), ()) if search is None else (tuple(search.history), tuple(search.taken))
     # no box counts as handed out: such a box may still be the one to open
     walk = Walk.along(policy, told)
@@ -205,7 +196,7 @@ def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
     widest = np.argsort(-width, kind="stable")[:2].tolist()
     pair = sweeps.two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
     drawn = None if f.risk_tolerance is not None else sweeps.uncertainty(f, ranges, draws=_DRAWN)
-    return Uncertain(sweeps.scenarios(f, ranges), pair, drawn)
+    return sweeps.scenarios(f, ranges), pair, drawn
 
 
 def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float] | None]:
@@ -266,12 +257,10 @@ def _comparison(solution: Solution, progress: Progress | None) -> Comparison | s
 
 
 def _runner_up(solution: Solution) -> tuple[str, float] | None:
-    policy = solution.policy()
-    f = policy.forest
+    f, policy = solution.forest, solution.policy()
     if len(f) > _LARGE or len(policy.root) < 2 or solution.first_box is None:
         return None
-    second = int(policy.root[1])
-    walk, worths = Walk(policy), []
+    second, walk, worths = int(policy.root[1]), Walk(policy), list[float]()
     box = second, (1,) if f.count[second] > 1 or f.endless[second] else ()
     law = f.laws[int(f.law[second])][0]
     for y in np.flatnonzero(law).tolist():
@@ -315,9 +304,7 @@ def important(
     rows = f.laws.shape[f.law, 0]
     highest = [policy.index[a : a + r].max() for a, r in zip(policy.index_at, rows, strict=True)]
     ranked = np.lexsort((-np.array(highest), -evaluation.opened))
-    kept: set[int] = set()
-    laws: set[int] = set()
-    room = _BYTES
+    kept, laws, room = set[int](), set[int](), _BYTES
     seen = [step.box.number for step in told]
     for i, v in enumerate([*seen, *ranked.tolist()]):
         if i >= len(seen) and (len(kept) >= most or room < 0):
@@ -495,7 +482,7 @@ def _careful(solution: Solution, e: Evaluation) -> Found:
     x, value = sweep.tolerance[::-1].tolist(), sweep.value[::-1].tolist()
     first = [*sweep.first[::-1]]
     rewards = solution.forest.rewards.data  # a start in the middle: the range of the rewards
-    spread = float(np.ptp(rewards[np.isfinite(rewards)])) or 1.0
+    spread = float(np.ptp(rewards[np.isfinite(rewards)].tolist() or [0.0])) or 1.0
     now = int(np.argmin(np.abs(np.log(np.array(x) / spread))))
     if own is not None:
         near = int(np.argmin(np.abs(np.log(np.array(x) / own))))

@@ -7,7 +7,6 @@ means and the ends of their 95 % intervals.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InvalidFile
@@ -20,40 +19,13 @@ _ENDS = ("", "_low", "_high")
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedBacktest:
-    """The rows of a back-test, checked. ``by`` is the key of the price: price or full_run_cost."""
-
-    rows: tuple[Row, ...]
-    by: str
-    cells: int
-    orders: int
-
-    def blocks(self, task: str = "") -> Iterator[tuple[float, list[Row]]]:
-        """Each price with its methods, least regret first."""
-        rows = [row for row in self.rows if row["task"] == task]
-        for price in dict.fromkeys(row[self.by] for row in rows):
-            block = [row for row in rows if row[self.by] == price]
-            yield price, sorted(block, key=lambda row: float(row["regret"]))
-
-    @property
-    def first(self) -> str:
-        """The method that the others are compared with."""
-        return str(self.rows[0]["method"])
-
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks that have rows of their own."""
-        return list(dict.fromkeys(row["task"] for row in self.rows if row["task"]))
-
-
 def is_backtest(document: Any) -> bool:
     """Whether a JSON document looks like that of a back-test."""
     return isinstance(document, dict) and {"summary", "cells", "orders"} <= document.keys()
 
 
-def read(document: Any) -> PrintedBacktest:
-    """The back-test that a document holds, or an error that names the first fault."""
+def _checked(document: Any) -> tuple[list[Row], str]:
+    """The rows of a back-test and the key of the price, or an error that names the first fault."""
     if not is_backtest(document):
         raise InvalidFile("the summary of a back-test must have summary, cells and orders.")
     rows = document["summary"]
@@ -71,53 +43,57 @@ def read(document: Any) -> PrintedBacktest:
     for key in ("cells", "orders"):
         if not isinstance(document[key], int):
             raise InvalidFile(f"{key} must be a whole number.")
-    return PrintedBacktest(tuple(rows), by, document["cells"], document["orders"])
+    return rows, by
 
 
-def render(replayed: PrintedBacktest, title: str | None) -> str:
+def _blocks(rows: list[Row], by: str, task: str) -> Iterator[tuple[str, list[Row]]]:
+    """Each price in words, with its methods, least regret first."""
+    rows = [row for row in rows if row["task"] == task]
+    for price in dict.fromkeys(row[by] for row in rows):
+        said = f"If a point is worth {number(price)} units of cost"
+        if by == "full_run_cost":
+            said = f"If a full run costs {number(price)} points"
+        block = [row for row in rows if row[by] == price]
+        yield said, sorted(block, key=lambda row: float(row["regret"]))
+
+
+def render(document: Any, title: str | None) -> str:
     """The whole page."""
+    rows, by = _checked(document)
     sure = (
-        f"Every method searched the same runs, in {replayed.orders} random orders of "
-        f"{replayed.cells} cells (a task with one log). Payoff and regret are in points of score; "
-        f"the intervals are 95% bootstrap intervals of the means over cells. “Behind” is a paired "
-        f"difference: if its interval lies above 0, the method is worse, and not by chance."
+        f"Every method searched the same runs, in {document['orders']} random orders of "
+        f"{document['cells']} cells (a task with one log). Payoff and regret are in points of "
+        f"score; the intervals are 95% bootstrap intervals of the means over cells. “Behind” is a "
+        f"paired difference: if its interval lies above 0, the method is worse, and not by chance."
     )
-    first, parts = replayed.first, list[Child]()
-    for price, block in replayed.blocks():
-        parts.append(h("section", h("h2", _price(replayed, price)), _table(block, first)))
-    for task in replayed.tasks:
-        of_task = [[h("p", _price(replayed, price), class_="hint"), _table(block, first)]
-                   for price, block in replayed.blocks(task)]  # fmt: skip
+    first, blocks = str(rows[0]["method"]), list(_blocks(rows, by, ""))
+    parts = [h("section", h("h2", price), _table(block, first)) for price, block in blocks]
+    for task in dict.fromkeys(row["task"] for row in rows if row["task"]):
+        of_task = [[h("p", price, class_="hint"), _table(block, first)]
+                   for price, block in _blocks(rows, by, task)]  # fmt: skip
         parts.append(h("section", h("h2", name(task)), of_task))
     parts.append(h("section", h("h2", "How sure this is"), h("p", sure), id="sure"))
     kicker = h("p", title or "A back-test on past runs", class_="kicker")
-    body = h("main", kicker, h("header", *_decision(replayed), id="decision"), parts, footer())
+    body = h("main", kicker, h("header", *_decision(blocks, first), id="decision"), parts, footer())
     css = style(__package__, "report.css")
     return whole(title or "A back-test", join([body]), style=css, script="", data=None)
 
 
-def _decision(r: PrintedBacktest) -> Iterator[Child]:
+def _decision(blocks: list[tuple[str, list[Row]]], first: str) -> Iterator[Child]:
     """Which method to use: the first one, unless another is better beyond chance."""
-    best = [next(row for row in block if row["method"] != _BOUND) for _, block in r.blocks()]
-    winners = {r.first if _by_chance(r, row) else row["method"] for row in best}
-    if len(winners) == 1:
-        yield h("h1", "Use ", name(winners.pop()), ".")
-    else:
-        yield h("h1", "It depends on the price.")
-    for row in best:
-        lead = [" Its lead over ", name(r.first), " may be due to chance."]
-        chance = lead if _by_chance(r, row) else None
+    best = [next(row for row in block if row["method"] != _BOUND) for _, block in blocks]
+    ahead = [row["method"] != first and row["behind_high"] >= 0 for row in best]  # by chance
+    winners = {first if lucky else row["method"] for row, lucky in zip(best, ahead, strict=True)}
+    said = ["Use ", name(winners.pop()), "."] if len(winners) == 1 else "It depends on the price."
+    yield h("h1", said)
+    for (price, _), row, lucky in zip(blocks, best, ahead, strict=True):
+        chance = [" Its lead over ", name(first), " may be due to chance."] if lucky else None
         yield h(
-            "p", f"{_price(r, row[r.by])}, ", h("b", name(row["method"])), " earns the most: ",
+            "p", f"{price}, ", h("b", name(row["method"])), " earns the most: ",
             f"{_short(row, 'payoff')} ({_between(row, 'payoff')}) points on average, "
             f"{_short(row, 'regret')} ({_between(row, 'regret')}) less than the best run stopped "
             f"at its best moment.", chance, class_="lead",
         )  # fmt: skip
-
-
-def _by_chance(r: PrintedBacktest, row: Row) -> bool:
-    """Whether a method is ahead of the first one, but not beyond the interval."""
-    return bool(row["method"] != r.first and row["behind_high"] >= 0)
 
 
 def _table(block: list[Row], first: str) -> Markup:
@@ -133,12 +109,6 @@ def _table(block: list[Row], first: str) -> Markup:
     head = heads("Method", "Payoff|", "Score|", "Spend|", "Regret (95%)|", "")
     head.append(h("th", "Behind ", name(first), scope="col", class_="number"))
     return table("Methods, least regret first", head, rows, class_="methods")
-
-
-def _price(r: PrintedBacktest, price: float) -> str:
-    if r.by == "full_run_cost":
-        return f"If a full run costs {number(price)} points"
-    return f"If a point is worth {number(price)} units of cost"
 
 
 def _cell(row: Row, measure: str) -> Child:

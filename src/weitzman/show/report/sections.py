@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,17 +65,22 @@ def first_screen(c: Content, verb: str) -> Iterator[Child]:
     turns = None if c.told else changing(c)
     if turns is not None:
         yield h("p", h("b", "What would change this: "), turns, class_="changing")
-    yield h("div", _profile(c), _tree(c, verb), class_="pair")
-    button = h("button", "Print one page", type="button", id="print", class_="on-screen")
-    yield h("p", button)
+    how = f"{'Exact' if c.exact else f'From {c.law.how}'}."
+    say = how if c.forest.minimize else f"{how} The further right a line, the better."
+    profile = h(
+        "figure", h("figcaption", h("b", "Risk profile. "), say),
+        h("div", h("noscript", "The picture needs JavaScript."), id="profile"),
+    )  # fmt: skip
+    yield h("div", profile, _tree(c, verb), class_="pair")
+    yield h("p", h("button", "Print one page", type="button", id="print", class_="on-screen"))
 
 
 def headline(c: Content) -> Markup:
     """The decision in one sentence."""
     f, first = c.forest, c.solution.first_box
     if c.advice is not None:
-        takes = c.advice.startswith("Take")
-        return h("h1", "Stop here." if _over(c) else "Take a prize." if takes else "Continue.")
+        said = {"Stop": "Stop here.", "Take": "Take a prize."}
+        return h("h1", said.get(c.advice[:4], "Continue."))
     if first is None:
         kept = [": keep ", near(c, f.outside)] if f.outside else None
         return h("h1", "Do nothing", kept, ". Nothing is worth its cost.")
@@ -102,10 +106,10 @@ def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
     time = f", {about(e.time)} units of time" if f.durations is not None else ""
     yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
     low, high = (near(c, x) for x in c.quantiles)
-    ends, sure = ["nine in ten end between ", low, " and ", high], math.isfinite(nothing)
     loss = "Chance of a loss" if nothing == 0 else "Worse than doing nothing"
     loss = "Chance of costing more" if f.minimize else loss
-    yield loss if sure else "Nine in ten", _chance(c) if sure else "", ends
+    what = (loss, _chance(c)) if math.isfinite(nothing) else ("Nine in ten", "")
+    yield *what, ["nine in ten end between ", low, " and ", high]
 
 
 def _chance(c: Content) -> str:
@@ -149,15 +153,6 @@ def changing(c: Content) -> Child:
     return [_listed(parts, " or "), "."] if parts else None
 
 
-def _profile(c: Content) -> Markup:
-    how = "Exact" if c.exact else f"From {c.law.how}"
-    say = f"{how}. The further right a line, the better." if not c.forest.minimize else f"{how}."
-    return h(
-        "figure", h("figcaption", h("b", "Risk profile. "), say),
-        h("div", h("noscript", "The picture needs JavaScript."), id="profile"),
-    )  # fmt: skip
-
-
 def _tree(c: Content, verb: str) -> Child:
     """The first decisions as a tree that fits beside the risk profile."""
     if c.solution.first_box is None or c.told:
@@ -178,7 +173,7 @@ def _under_way(c: Content) -> Iterator[Child]:
     paid = "loss and costs" if f.minimize else "payoff"
     later = ", discounted to the start," if f.factors is not None else ""
     mean = " as certainty equivalent" if f.risk_tolerance is not None else " on average"
-    on = "" if _over(c) else f", continuing {c.say(c.expected)}{mean}"
+    on = "" if str(c.advice).startswith("Stop") else f", continuing {c.say(c.expected)}{mean}"
     boxes = "1 box was" if len(c.told) == 1 else f"{len(c.told)} boxes were"
     yield h(
         "p", f"So far {boxes} opened and {c.say(last.spent)} spent. Stopping now gives a ",
@@ -194,23 +189,11 @@ def _under_way(c: Content) -> Iterator[Child]:
         yield h("p", "Handed out and not answered yet: ", out, f"{more}.")
 
 
-def _over(c: Content) -> bool:
-    return c.advice is not None and c.advice.startswith("Stop")
-
-
 # -- the rule --------------------------------------------------------------------------------------
 
 
 def rule(c: Content) -> Iterator[Child]:
     """The index, when to stop, and what is taken in the end."""
-    yield h("p", _index_meaning(c))
-    if c.solution.first_box is not None:
-        yield h("p", _stop(c))
-        yield h("p", _ends(c, c.evaluation.wins))
-
-
-def _index_meaning(c: Content) -> str:
-    """What an index is, and what to do with it."""
     f, then, careful = c.forest, ", and then stops.", ""
     words = ("reward", "highest", "above", "best reward")
     kind, best, above, held = ("loss", "lowest", "below", "least loss") if f.minimize else words
@@ -220,12 +203,15 @@ def _index_meaning(c: Content) -> str:
     if f.risk_tolerance is not None:
         careful = " It is a certainty equivalent: the more uncertain a box, the less it is worth to"
         careful += " a careful searcher."
-    return (
-        f"The index of a box is the {kind} in hand at which opening it makes no difference. It "
-        f"takes into account everything behind the box.{careful} The best policy opens the box "
+    yield h(
+        "p", f"The index of a box is the {kind} in hand at which opening it makes no difference. "
+        f"It takes into account everything behind the box.{careful} The best policy opens the box "
         f"with the {best} index while that index is {above} the {held} so far{then} Opening boxes "
-        f"does not change the indices."
-    )
+        f"does not change the indices.",
+    )  # fmt: skip
+    if c.solution.first_box is not None:
+        yield h("p", _stop(c))
+        yield h("p", *_ends(c))
 
 
 def _stop(c: Content) -> str:
@@ -239,8 +225,7 @@ def _stop(c: Content) -> str:
             f"it for good and close its tree. Stop once {f.prizes} prizes are taken, or once "
             f"nothing is better than the outside option."
         )
-    index = c.policy.index
-    most = c.say(f.sign * float(index[np.isfinite(index)].max()))
+    most = c.say(f.sign * float(c.policy.index[np.isfinite(c.policy.index)].max()))
     held, least = "the best reward is no less than", f"a reward of {most} or more"
     if f.minimize:
         held, least = "the least loss is no more than", f"a loss of {most} or less"
@@ -250,9 +235,9 @@ def _stop(c: Content) -> str:
     )
 
 
-def _ends(c: Content, wins: FloatArray) -> Markup:
+def _ends(c: Content) -> tuple[Child, ...]:
     """What is taken in the end, and how often."""
-    f, none = c.forest, c.evaluation.outside
+    f, wins, none = c.forest, c.evaluation.wins, c.evaluation.outside
     by = [int(v) for v in np.argsort(-wins, kind="stable")[:_NAMED] if wins[v] > _NEVER]
     parts: list[Child] = [[name(f.name(v)), f" ({often(c, v, float(wins[v]))})"] for v in by]
     rest = f.prizes - none - sum(float(wins[v]) for v in by)
@@ -260,13 +245,13 @@ def _ends(c: Content, wins: FloatArray) -> Markup:
         if rest > _NEVER:
             parts.append(f"{about(rest)} others on average")
         empty = f" {about(none)} of {f.prizes} places stay empty on average."
-        return h("span", "Taken as prizes: ", _listed(parts), ".", empty)
+        return "Taken as prizes: ", _listed(parts), ".", empty
     if rest > _NEVER:
         others = "other boxes" if by else "one of many boxes, each of them seldom"
         parts.append(f"{others} ({percent(min(rest, 1.0))})")
     if none > _NEVER:
         parts.append(f"the outside option ({percent(none)})")
-    return h("span", "What is taken in the end: ", _listed(parts), ".")
+    return "What is taken in the end: ", _listed(parts), "."
 
 
 def _listed(parts: Sequence[Child], between: str = ", ") -> Child:
@@ -309,27 +294,21 @@ def certainty(c: Content) -> Iterator[Markup]:
             what = "would make no difference"
         begin = ["Starting with the second best box, ", name(second), ", "]
         yield h("p", begin, f"{what}, if the search is optimal after that.")
+    text = (
+        "The model itself is taken as given: this report cannot know how true its numbers are. The "
+        "table of costs above shows how far some of them may be off before the decision changes."
+    )
     if c.between is not None:
-        low, high = map(c.say, c.between)
-        yield h(
-            "p", "The model was learned from a log. Nine in ten of the models that the log could "
-            f"also have led to give a value between {low} and {high}.",
-        )  # fmt: skip
-        return
-    yield h(
-        "p", "The model itself is taken as given: this report cannot know how true its numbers "
-        "are. The table of costs above shows how far some of them may be off before the decision "
-        "changes.",
-    )  # fmt: skip
+        text = "The model was learned from a log. Nine in ten of the models that the log could also"
+        text += " have led to give a value between {} and {}.".format(*map(c.say, c.between))
+    yield h("p", text)
 
 
 def footer() -> Markup:
     """What made the file."""
-    try:
-        made = f"weitzman {version('weitzman')}"
-    except PackageNotFoundError:  # run from a checkout
-        made = "weitzman"
-    return h("footer", h("p", f"Made with {made}. This file is self-contained."))
+    from ... import __version__  # set once this module is loaded
+
+    return h("footer", h("p", f"Made with weitzman {__version__}. This file is self-contained."))
 
 
 # -- ranges ----------------------------------------------------------------------------------------
@@ -400,21 +379,23 @@ def boxes(c: Content) -> Markup:
     f, e, spend = c.forest, c.evaluation, c.evaluation.columns()["spend"]
     deep = bool((f.parent[c.keep] >= 0).any())
 
-    rows = []
+    rows: list[Markup] = []
     for v in sorted(c.keep.tolist(), key=lambda v: (-e.opened[v], v)):
         more = " and on without end" if f.endless[v] else f" ×{f.count[v]:,}"
         copies = h("small", more) if f.endless[v] or f.count[v] > 1 else None
         up = "" if f.parent[v] < 0 else f.name(int(f.parent[v]))
+        # after the states of the parent that let it be opened; all, if it never pays
+        cost, can = mean_cost(f, v), np.isfinite(c.solution.indices(v))
         rows.append(h(
             "tr", _text([name(f.name(v)), copies], f.name(v), head=True),
             _text(name(up) if up else "", up) if deep else None,
-            _range(c, mean_cost(f, v)[_openable(c, v)]), _indices(c, v),
+            _range(c, cost[can] if can.any() else cost), _indices(c, v),
             _number(float(e.opened[v]), percent if alone(f, v) else about),
             _number(float(e.wins[v]), partial(often, c, v)), _number(float(spend[v]), c.say),
         ))  # fmt: skip
     head = [
         _column("Box", "text"), *([_column("Behind", "text")] if deep else []), _column("Cost"),
-        _column("Index"), _column("Opened", down=True), _column("Taken in the end"),
+        _column("Index"), _column("Opened", sort="descending"), _column("Taken in the end"),
         _column("Spent on it"),
     ]  # fmt: skip
     return table("Boxes, with their indices and how often they are opened", head, rows, id="table")
@@ -430,8 +411,8 @@ def break_even_costs(c: Content) -> Markup:
     for w in c.what_if:
         up, first, after = int(f.parent[w.box]), w.break_even.first_below, None
         if up >= 0:
-            shows = " after ", name(f.name(up)), " shows ", name(shown(f, up, w.state))
-            after = h("small", *shows)
+            state = name(shown(f, up, w.state))
+            after = h("small", " after ", name(f.name(up)), " shows ", state)
         turns = "never" if first is None else c.say(first) if math.isfinite(first) else "any cost"
         rows.append(h(
             "tr", _text([name(f.name(w.box)), after], f.name(w.box), head=True),
@@ -464,9 +445,9 @@ def strategies(c: Content, found: Comparison) -> Markup:
         )
         for s in found.strategies
     ]  # fmt: skip
-    earns = "Loss and costs|" if f.minimize else "Expected payoff|"
-    earns = "Certainty equivalent|" if f.risk_tolerance is not None else earns
-    head = heads("Strategy", earns, "", "Worse by|", "Boxes opened|", "Computed")
+    earns = "Loss and costs" if f.minimize else "Expected payoff"
+    earns = earns if f.risk_tolerance is None else worth_title(f)
+    head = heads("Strategy", f"{earns}|", "", "Worse by|", "Boxes opened|", "Computed")
     said = f"Bars start at {c.say(start)}, the outside option."
     if any(s.error for s in found.strategies):
         said += " Thin lines are 95% intervals of simulated strategies."
@@ -532,9 +513,8 @@ def heads(*titles: str) -> list[Markup]:
     ]
 
 
-def _column(title: str, kind: str = "number", down: bool = False) -> Markup:
+def _column(title: str, kind: str = "number", sort: str = "none") -> Markup:
     """The head of a column that can be sorted."""
-    sort = "descending" if down else "none"
     button = h("button", title, type="button", data_kind=kind)
     numeric = "number" if kind == "number" else None
     return h("th", button, scope="col", aria_sort=sort, class_=numeric)
@@ -555,18 +535,11 @@ def _range(c: Content, values: FloatArray) -> Markup:
     return h("td", text, data_key=repr(high), class_="number")
 
 
-def _openable(c: Content, v: int) -> Any:
-    """The states of the parent after which a box can be opened; all, if it never pays."""
-    possible = np.isfinite(c.solution.indices(v))
-    return possible if possible.any() else slice(None)
-
-
 def _indices(c: Content, v: int) -> Markup:
     """The index, or one for each state of the parent."""
     f, index = c.forest, c.solution.indices(v)
-    up = int(f.parent[v])
+    up, finite = int(f.parent[v]), index[np.isfinite(index)]
     if up < 0 or len(index) > _STATES or np.ptp(index) == 0:
-        finite = index[np.isfinite(index)]
         none = h("td", "none", data_key="-1e308", class_="number")
         return _range(c, finite) if len(finite) else none
     parts = [
