@@ -332,7 +332,8 @@ def told() -> dict[str, set[str]]:
 # Numbers in classes of the table that are another number once more, or text.
 SAME = {
     "Evaluation": {"to_pandas", "table", "worth"}, "Simulation": {"summary", "columns"},
-    "Search": {"taken"}, "Comparison": {"columns"}, "Strategy": {"openings", "spend"},
+    "Search": {"taken"}, "Truncation": {"columns"}, "Comparison": {"columns"},
+    "Strategy": {"openings", "spend"},
 }  # fmt: skip
 
 

@@ -325,7 +325,7 @@ def test_intervals_hold_what_they_should():
         hits += low <= 94.325 <= high
     assert 180 - 4 * 4.3 < hits < 180 + 4 * 4.3  # 200 * 0.9, with 4 standard deviations
     played = simulate(solution, 10)
-    none = replace(played, loss_share=0.0, exact_loss=None)  # Wilson: 10 episodes without a loss
+    none = replace(played, loss_share=0.0, policy=None)  # Wilson: 10 episodes without a loss
     assert none.loss_interval() == (0.0, pytest.approx(0.2775, abs=1e-3))
 
 

@@ -53,14 +53,14 @@ class GivenBound:
         """The box that dominates all below node v."""
         if v not in self._found:
             node = tree.nodes[v]
-            given = self._bound(node) if callable(self._bound) else self._bound
-            self._found[v] = self._as_box(given, node, tree.own_rewards(v))
+            self._found[v] = self._as_box(node, tree.own_rewards(v))
         return self._found[v]
 
     def added(self, tree: LazyTree, children: range) -> None:
         """New nodes are known; nothing is checked, since the user vouches for the bound."""
 
-    def _as_box(self, given: ArrayLike | Node, node: Node, own: FloatArray) -> StandIn:
+    def _as_box(self, node: Node, own: FloatArray) -> StandIn:
+        given = self._bound(node) if callable(self._bound) else self._bound
         if isinstance(given, Node):
             title = f"(bound below {node.name})"
             return StandIn(
@@ -124,20 +124,16 @@ class StaticBound:
                     f"rewards, but those of {tree.nodes[u].name!r} are different. Give `bound` "
                     f"instead."
                 )
-            if u in tree.costs or tree.cost[u] < self._least.max():
-                self._check_cost(tree, u)
-
-    def _check_cost(self, tree: LazyTree, u: int) -> None:
-        law = tree.laws.all[tree.law[u]]
-        cost = tree.costs.get(u, np.array([[tree.cost[u]]]))
-        mean, least = (law * cost).sum(axis=1), np.broadcast_to(self._least, len(law))
-        bad = np.flatnonzero(mean < least * (1 - _ROUNDING))
-        if len(bad):
-            s = bad[0]
-            raise InvalidForest(
-                f"no node may cost less than `least_cost`, but {tree.nodes[u].name!r} costs "
-                f"{mean[s]:.6g} on average where the least cost is {least[s]:.6g}."
-            )
+            if u not in tree.costs and tree.cost[u] >= self._least.max():
+                continue
+            law, cost = tree.laws.all[tree.law[u]], tree.costs.get(u, np.array([[tree.cost[u]]]))
+            mean, least = (law * cost).sum(axis=1), np.broadcast_to(self._least, len(law))
+            bad = np.flatnonzero(mean < least * (1 - _ROUNDING))
+            if len(bad):
+                raise InvalidForest(
+                    f"no node may cost less than `least_cost`, but {tree.nodes[u].name!r} costs "
+                    f"{mean[bad[0]]:.6g} on average where the least cost is {least[bad[0]]:.6g}."
+                )
 
     def _found(self, tree: LazyTree) -> StandIn:
         for v in range(tree.roots):  # the kind is that of the first child there is
@@ -194,13 +190,10 @@ def _cut_off(
     found = []
     for y in range(k):
         forest = Forest.from_arrays(
-            parent=range(-1, depth),
-            law=[law[y], *[law] * (depth - 1), np.ones((k, 1))],
-            rewards=[*[rewards] * depth, np.array([top])],
-            cost=[costs[y], *[costs] * (depth - 1), np.zeros(())],
-            count=[branching] * depth + [1],
-            outside=floor,
-        )
+            parent=range(-1, depth), law=[law[y], *[law] * (depth - 1), np.ones((k, 1))],
+            rewards=[*[rewards] * depth, np.array([top])], count=[branching] * depth + [1],
+            cost=[costs[y], *[costs] * (depth - 1), np.zeros(())], outside=floor,
+        )  # fmt: skip
         found.append(Law(*Plan.of(forest).run(_EPS * (top - floor), False, 1).tail))
     levels = np.unique(np.concatenate([[floor], *(law.points for law in found)]))
     levels = levels[levels >= floor]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from ..errors import InvalidArgument, UnknownName
 from ..forest.columns import default_outside
 from .index_bounds import Bound, GivenBound, StaticBound
 from .lazy_tree import Expand, LazyTree, Node
-from .refining import Closed, Decision, Ending, InPlay, Outcome, Situation, refine
+from .refining import Closed, Ending, InPlay, Situation, refine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,10 +164,9 @@ class LazyForest:
 
     def node(self, name: str) -> Node:
         """A node that has come up, by its name."""
-        v = self._tree.number(name)
-        if v is None:
+        if name not in self._tree.place:
             raise UnknownName(f"no node {name!r} has come up so far.")
-        return self._tree.nodes[v]
+        return self._tree.nodes[self._tree.place[name]]
 
     def solve(
         self, *, gap: float = 0.0, budget: int = 10_000, tolerance: float = 1e-9,
@@ -190,30 +189,11 @@ class LazyForest:
         """
         check_amounts(gap=gap)
         check_counts(0, budget=budget)
-        outcome = self.refined(
-            self.start(), lambda _, left: left <= gap, budget, tolerance, threads, progress
-        )
-        return self._solution(outcome)
-
-    def start(self) -> InPlay:
-        """The situation before anything is opened."""
-        t = self._tree
-        closed = [Closed(v, 0, t.count[v]) for v in range(t.roots)]
-        return self.in_play(Situation(closed, self.outside))
-
-    def in_play(self, situation: Situation) -> InPlay:
-        """A situation with nothing expanded."""
-        return InPlay(self._tree, self._bounds, situation)
-
-    def refined(
-        self, play: InPlay, enough: Enough, budget: int, tolerance: float = 1e-9,
-        threads: int | None = None, progress: Progress | None = None,
-    ) -> Outcome:  # fmt: skip
-        """Expand nodes below a situation until the bounds are good enough."""
         check_threads(threads)
-        return refine(play, enough, budget, tolerance=tolerance, threads=threads, progress=progress)
-
-    def _solution(self, outcome: Outcome) -> LazySolution:
+        outcome = refine(
+            self.in_play(None), lambda _, left: left <= gap, budget, tolerance=tolerance,
+            threads=threads, progress=progress,
+        )  # fmt: skip
         found, decision, play = outcome.bracket, outcome.decision, outcome.bracket.play
         flip = -1 if self.minimize else 1
 
@@ -231,8 +211,12 @@ class LazyForest:
             history[-1][0], replace(found.low, forest=play.forest(named=True)), history,
         )  # fmt: skip
 
-
-Enough = Callable[[Decision, float], bool]
+    def in_play(self, situation: Situation | None) -> InPlay:
+        """A situation with nothing expanded; with None the one before anything is opened."""
+        if situation is None:
+            roots = enumerate(self._tree.count[: self._tree.roots])
+            situation = Situation([Closed(v, 0, n) for v, n in roots], self.outside)
+        return InPlay(self._tree, self._bounds, situation)
 
 
 def _number(x: object, name: str) -> float:

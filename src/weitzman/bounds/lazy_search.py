@@ -19,10 +19,10 @@ from ..errors import UnknownName
 from ..forest.model import Forest
 from ..policy.frontier import Box
 from ..policy.ledger import Event, Record, changed
-from ..policy.search import Search
+from ..policy.search import Search, Standing
 from ..policy.walk import Opened, Walk
 from .lazy_forest import LazyForest
-from .refining import Closed, Decision, InPlay, Situation
+from .refining import Closed, Decision, InPlay, Situation, refine
 
 if TYPE_CHECKING:
     from ..files.event_log import Path
@@ -38,7 +38,7 @@ class _Found(NamedTuple):
     expanded: int
 
 
-class LazySearch:
+class LazySearch(Standing):
     """A search through a lazy forest, one box at a time; the forest is expanded as answers come in.
 
     Decisions depend on the answers alone, so a search resumed from its journal continues as if it
@@ -76,7 +76,8 @@ class LazySearch:
     ) -> None:  # fmt: skip
         self._set(lazy, gap, budget)
         policy = self._decide([], lazy.outside)
-        self._search = Search._of(Record.start(policy, rewards, journal, lazy=True))
+        self._record = Record.start(policy, rewards, journal, lazy=True)
+        self._search = Search._of(self._record)
 
     @classmethod
     def resume(
@@ -97,7 +98,8 @@ class LazySearch:
             forest = self._visible(opened)[1]
             return Policy.of(forest, *_no_indices(forest))
 
-        self._search = Search._of(Record.open(path, alone=True, take_over=take_over, model=model))
+        self._record = Record.open(path, alone=True, take_over=take_over, model=model)
+        self._search = Search._of(self._record)
         self._told = -1  # the model has no indices yet
         return self
 
@@ -112,7 +114,7 @@ class LazySearch:
 
     def ask(self) -> Box | None:
         """The box to open next; None: stop. The same box until you call ``tell`` or ``release``."""
-        if pending := self._search.pending:
+        if pending := self.pending:
             return pending[0]
         self._catch_up()
         return self._search.ask()
@@ -138,10 +140,6 @@ class LazySearch:
         self._told = -1
         return said
 
-    def release(self, box: str) -> None:
-        """Give a box back that was handed out and will not be opened now."""
-        self._search.release(box)
-
     # -- how it stands -------------------------------------------------------------------------
 
     @property
@@ -166,36 +164,6 @@ class LazySearch:
         return self._now().expanded
 
     @property
-    def best(self) -> float:
-        """The best reward so far (least loss, when minimizing), the outside option included."""
-        return self._search.best
-
-    @property
-    def best_box(self) -> Box | None:
-        """The box that holds the best reward; None for the outside option."""
-        return self._search.best_box
-
-    @property
-    def spent(self) -> float:
-        """All costs so far."""
-        return self._search.spent
-
-    @property
-    def payoff(self) -> float:
-        """What stopping now earns."""
-        return self._search.payoff
-
-    @property
-    def pending(self) -> list[Box]:
-        """The box that is handed out and not answered, if any."""
-        return self._search.pending
-
-    @property
-    def history(self) -> list[Opened]:
-        """What was opened, in the order of the answers."""
-        return self._search.history
-
-    @property
     def done(self) -> bool:
         """Whether no box is out and none is worth opening."""
         self._now()
@@ -217,10 +185,6 @@ class LazySearch:
     def __repr__(self) -> str:
         return f"Lazy{self._search!r}"
 
-    def close(self) -> None:
-        """Release the journal. Nothing is lost if it is never called."""
-        self._search.close()
-
     # -- details -------------------------------------------------------------------------------
 
     def _now(self) -> _Found:
@@ -229,9 +193,9 @@ class LazySearch:
 
     def _catch_up(self) -> None:
         """Decide again if there are answers that the model does not have."""
-        history = self._search.history
+        history = self.history
         if len(history) != self._told:
-            self._search._record.substitute(self._decide(history, self._search.best))
+            self._record.substitute(self._decide(history, self.best))
             self._told = len(history)
 
     def _decide(self, history: list[Opened], best: float) -> Policy:
@@ -246,11 +210,10 @@ class LazySearch:
             held = sign * best
             self._found = _Found(Decision(None, 0.0, True, held), held, held, 0)
             return Policy.of(forest, at, index)
-        outcome = self._lazy.refined(
+        outcome = refine(
             self._lazy.in_play(Situation(ranked, best)),
-            lambda now, _: now.proven or now.regret <= self._gap,
-            self._budget,
-        )
+            lambda now, _: now.proven or now.regret <= self._gap, self._budget,
+        )  # fmt: skip
         expanded, low, high = outcome.history[-1]
         self._found = _Found(outcome.decision, low, high, expanded)
         place, bracket = {v: i for i, v in enumerate(seen.node)}, outcome.bracket
@@ -260,7 +223,7 @@ class LazySearch:
 
     def _visible(self, opened: Iterable[str]) -> tuple[InPlay, Forest]:
         """What was opened, and all children of it."""
-        seen = self._lazy.start()
+        seen = self._lazy.in_play(None)
         place: dict[str, int] = {}
         expanded: set[str] = set()
         for box in opened:

@@ -117,7 +117,7 @@ class LazyTree:
         self.costs: dict[int, FloatArray] = {}
         self.laws, self.rewards = GrowingPool(), GrowingPool()
         self.state_names: list[tuple[str, ...] | None] = []
-        self._place: dict[str, int] = {}
+        self.place: dict[str, int] = {}  # the numbers of nodes by their names
         self._add(_listed(roots, "the roots"), ROOT)
         self.roots = len(self.nodes)
         if self.roots == 0:
@@ -125,10 +125,6 @@ class LazyTree:
 
     def __len__(self) -> int:
         return len(self.nodes)
-
-    def number(self, name: str) -> int | None:
-        """The number of a node by its name, if it is known."""
-        return self._place.get(name)
 
     def expand(self, v: int) -> range:
         """The numbers of the children of a node; they are asked for once."""
@@ -157,7 +153,7 @@ class LazyTree:
                 raise
         for row in rows:
             here = len(self.nodes)
-            self._place[row.node.name] = here
+            self.place[row.node.name] = here
             self.nodes.append(row.node)
             self.parent.append(parent)
             self.law.append(row.law)
@@ -189,8 +185,8 @@ class LazyTree:
         return _Row(node, law, reward, float(cost), None, int(count))
 
     def _check_names(self, names: list[str]) -> None:
-        if len(set(names)) < len(names) or not self._place.keys().isdisjoint(names):
-            twice = next(x for i, x in enumerate(names) if x in self._place or x in names[:i])
+        if len(set(names)) < len(names) or not self.place.keys().isdisjoint(names):
+            twice = next(x for i, x in enumerate(names) if x in self.place or x in names[:i])
             raise InvalidForest(
                 f"names of nodes must differ, but {twice!r} appears twice. Leave names out, or "
                 f"make the way to the node part of them."
@@ -202,17 +198,18 @@ class LazyTree:
         laws = [self.laws.all[row.law] for row in rows]
         rewards = [self.rewards.all[row.reward][0] for row in rows]
         given = len(above[0]) if above else 1
-        if all(_sound(law, given, own) for law, own in zip(laws, rewards, strict=True)):
-            return
+        if all(
+            law.shape == (given, len(own)) and law.size > 0 and law.min() >= 0
+            and np.abs(law.sum(axis=1) - 1).max() <= SUM_TOLERANCE and np.isfinite(own).all()
+            for law, own in zip(laws, rewards, strict=True)
+        ):  # fmt: skip
+            return  # which is quick
         Forest.from_arrays(
             parent=[*[-1] * len(above), *[len(above) - 1] * len(rows)],
             law=[*(np.full(len(x), 1 / len(x)) for x in above), *laws],
-            rewards=[*above, *rewards],
-            cost=0.0,
-            outside=0.0,
-            minimize=self.minimize,
+            rewards=[*above, *rewards], cost=0.0, outside=0.0, minimize=self.minimize,
             names=[*(self.nodes[parent].name for _ in above), *(row.node.name for row in rows)],
-        )
+        )  # fmt: skip
 
     def _law(self, node: Node, root: bool) -> int:
         law = _plain(node.law)
@@ -240,17 +237,6 @@ def _plain(x: object) -> FloatArray | None:
     except ValueError:
         return None
     return found.astype(np.float64) + 0.0 if found.dtype.kind in "iuf" else None  # no -0.0
-
-
-def _sound(law: FloatArray, given: int, rewards: FloatArray) -> bool:
-    """Whether a law and rewards are certainly in order."""
-    return bool(
-        law.shape == (given, len(rewards))
-        and law.size > 0
-        and law.min() >= 0
-        and np.abs(law.sum(axis=1) - 1).max() <= SUM_TOLERANCE
-        and np.isfinite(rewards).all()
-    )
 
 
 def _listed(nodes: Iterable[Node], what: str) -> list[Node]:

@@ -24,7 +24,7 @@ from ..engine.plan import Progress
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest
-from ..forest.columns import Pool, stack_pool, take_pools
+from ..forest.columns import stack_pool, take_pools
 from ..forest.model import Forest
 from ..policy.simulation import simulate
 from .index_bounds import GivenBound, StaticBound
@@ -95,7 +95,13 @@ class InPlay:
         count = np.array(t.count)[node]
         count[: len(roots)] = [c.copies for c in roots]
         (laws,), law, _ = take_pools([t.laws.pool()], np.array(t.law)[node], after)
-        costs, cost = self._costs(node)
+        amount = np.array(t.cost)[node]
+        matrices = np.flatnonzero(np.isnan(amount))
+        costs, cost = stack_pool(np.where(np.isnan(amount), 0.0, amount).reshape(-1, 1, 1))
+        cost = cost.copy()
+        cost[matrices] = len(costs) + np.arange(len(matrices))
+        none = np.array([[np.nan]])
+        costs = costs.with_more([t.costs.get(v, none) for v in node[matrices].tolist()])
         (costs,), cost, _ = take_pools([costs], cost, after)
         given: dict[str, Any] = {
             "parent": np.array(self.parent, np.int64), "count": count, "law": law, "laws": laws,
@@ -114,18 +120,6 @@ class InPlay:
         titles = [t.nodes[v].name for v in self.node]
         titles += [f"(bound below {titles[i]})" for i in given["parent"][len(titles) :]]
         return Forest(**given, names=tuple(titles))
-
-    def _costs(self, node: IntArray) -> tuple[Pool, IntArray]:
-        """The costs of nodes, for all states of their parents."""
-        amount = np.array(self.tree.cost)[node]
-        matrices = np.flatnonzero(np.isnan(amount))
-        costs, cost = stack_pool(np.where(np.isnan(amount), 0.0, amount).reshape(-1, 1, 1))
-        cost = cost.copy()
-        cost[matrices] = len(costs) + np.arange(len(matrices))
-        none = np.array([[np.nan]])
-        return costs.with_more(
-            [self.tree.costs.get(v, none) for v in node[matrices].tolist()]
-        ), cost
 
     def _hang(self, given: dict[str, Any]) -> None:
         """Add a stand-in below each tip to the columns and pools of a forest."""
@@ -205,24 +199,12 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do now.
+    """What to do now."""
 
-    Attributes
-    ----------
-    which : int or None
-        The place of the box to open among those that can be opened; None: stop.
-    regret : float
-        No policy earns more than this decision, followed by the best policy, plus the regret.
-    proven : bool
-        Whether the regret is 0.
-    index : float
-        A lower bound on the index of the box; when stopping, the reward in hand.
-    """
-
-    which: int | None
-    regret: float
-    proven: bool
-    index: float
+    which: int | None  # the place of the box to open among those that can be opened; None: stop
+    regret: float  # the most that this decision, followed by the best policy, may lose
+    proven: bool  # whether the regret is 0
+    index: float  # a lower bound on the index of the box; when stopping, the reward in hand
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,8 +218,8 @@ class Outcome:
 
 
 def refine(
-    play: InPlay, enough: Callable[[Decision, float], bool], budget: int, *, tolerance: float,
-    threads: int | None, progress: Progress | None = None,
+    play: InPlay, enough: Callable[[Decision, float], bool], budget: int, *,
+    tolerance: float = 1e-9, threads: int | None = None, progress: Progress | None = None,
 ) -> Outcome:  # fmt: skip
     """Expand tips until a decision and a gap are good ``enough``."""
     expanded, episodes = 0, _EPISODES
@@ -302,14 +284,11 @@ def decide(bracket: PlayBracket, gap: float, *, sure: bool = False) -> Decision:
 
 
 def _sure_index(bracket: PlayBracket, which: int) -> float:
-    """A lower bound on an index, also if breakpoints were merged.
-
-    Merging raises E max(x, kappa), by at most the certified error e; so with the cost raised by e,
-    the index is not above the true one.
-    """
+    """A lower bound on an index, also if breakpoints were merged."""
     low = bracket.low
     if low.gap == 0.0:
         return float(bracket.low_index[which])
+    # merging raises E max(x, kappa) by at most the certified error: so does the cost, then
     alone = low.forest.subtree(which)
     raised = 2 * solve(alone, tolerance=bracket.tolerance).gap
     cost = alone.costs[int(alone.cost[0])] + raised

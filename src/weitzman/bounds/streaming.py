@@ -48,15 +48,9 @@ class FileSolution:
 
 
 def solve_file(
-    path: Path,
-    *,
-    tolerance: float = 1e-9,
-    part: int = 200_000,
-    indices: Path | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> FileSolution:
+    path: Path, *, tolerance: float = 1e-9, part: int = 200_000, indices: Path | None = None,
+    threads: int | None = None, executor: Executor | None = None, progress: Progress | None = None,
+) -> FileSolution:  # fmt: skip
     """Solve a forest in a ``.wz`` file in bounded memory, whole trees at a time.
 
     Parameters
@@ -110,9 +104,22 @@ def solve_file(
     where = file if executor is None else _FileThere.of(path)
     data = where, target, threads if executor is None else 1
     found = spread(executor, _solve_part, data, list(pairwise(cuts)), progress)
-    if indices is not None:
-        _write(indices, file, cuts, found)
-    return _together(file, found)
+    sign = -1.0 if file.settings["minimize"] else 1.0
+    if indices is not None:  # by box, and NaN for all that are no roots
+        out = np.lib.format.open_memmap(indices, "w+", np.float64, (file.boxes,))
+        for (first, last), one in zip(pairwise(cuts), found, strict=True):
+            out[first:last] = np.nan
+            out[one.roots] = sign * one.highs
+    outside = sign * file.settings["outside"]
+    best, box = outside, None
+    for one in found:
+        top = int(one.highs.argmax())
+        if one.highs[top] > best:
+            best, box = float(one.highs[top]), int(one.roots[top])
+    law = found[0].best.largest(*(one.best for one in found[1:]))
+    value = sign * float(law.with_fallback(outside)) + 0.0
+    gap = sum((one.gap for one in found), file.settings.get("stated_error", 0.0))
+    return FileSolution(value, gap, file.boxes, len(found), box)
 
 
 class _FileThere(NamedTuple):
@@ -160,27 +167,3 @@ def _solve_part(
     over = points > plan.outside
     best = Law(points[over], np.minimum(tails[over], 1.0))
     return _PartFound(run.gap, best, piece[0] + forest.roots, index)
-
-
-def _together(file: MappedFile, found: list[_PartFound]) -> FileSolution:
-    """The best of all parts."""
-    sign = -1.0 if file.settings["minimize"] else 1.0
-    outside = sign * file.settings["outside"]
-    best, first = outside, None
-    for part in found:
-        top = int(part.highs.argmax())
-        if part.highs[top] > best:
-            best, first = float(part.highs[top]), int(part.roots[top])
-    law = found[0].best.largest(*(part.best for part in found[1:]))
-    value = sign * float(law.with_fallback(outside)) + 0.0
-    gap = sum((part.gap for part in found), file.settings.get("stated_error", 0.0))
-    return FileSolution(value, gap, file.boxes, len(found), first)
-
-
-def _write(path: Path, file: MappedFile, cuts: list[int], found: list[_PartFound]) -> None:
-    """The indices of the roots by box, and NaN for all other boxes."""
-    out = np.lib.format.open_memmap(path, "w+", np.float64, (file.boxes,))
-    sign = -1.0 if file.settings["minimize"] else 1.0
-    for (first, last), part in zip(pairwise(cuts), found, strict=True):
-        out[first:last] = np.nan
-        out[part.roots] = sign * part.highs

@@ -101,7 +101,8 @@ class Truncation(ResultTable):
 def truncate(forest: Forest, *, gap: float) -> Truncation:
     """Cut lines and trees at a depth that is certified to lose no more than ``gap``.
 
-    The depth is certified, but it need not be the least: rarely, one level less would do as well.
+    The certificate includes the error of the solver, rounding apart. The depth need not be the
+    least: rarely, one level less would do as well.
 
     Parameters
     ----------
@@ -116,12 +117,6 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
     -------
     Truncation
         The whole forest, if no smaller depth will do.
-
-    Notes
-    -----
-    The certificate includes the error of the solver, rounding apart. It takes one look at the
-    columns, in time proportional to the number of boxes, and some twenty solves of parts, few of
-    them larger than what is kept.
 
     Examples
     --------
@@ -239,20 +234,18 @@ class _DepthSearch:
         high = min((t for t in self._lower if low < t <= high), default=high)
         halve = False
         while high - low > 1:  # then low is not 0: depth 1 was tried first
-            middle = (low + high) // 2 if halve else self._aim(low, high, best)
+            middle = (low + high) // 2
+            if not halve:  # where the loss should come to the gap
+                above = math.log((best - self.lower(low)) / self.gap)
+                under = math.log(self.gap / max(best - self.lower(high), _LEAST * self.gap))
+                share = above / (above + under) if above + under > 0 else 0.5
+                middle = min(max(low + math.ceil((high - low) * share), low + 1), high - 1)
             if best - self.lower(middle) <= self.gap:
                 high = middle
             else:
                 low = middle
             halve = not halve
         return high
-
-    def _aim(self, low: int, high: int, best: float) -> int:
-        """Where the loss should come to the gap, strictly between two depths."""
-        above = math.log((best - self.lower(low)) / self.gap)
-        under = math.log(self.gap / max(best - self.lower(high), _LEAST * self.gap))
-        share = above / (above + under) if above + under > 0 else 0.5
-        return min(max(low + math.ceil((high - low) * share), low + 1), high - 1)
 
     def _solve(self, forest: Forest) -> tuple[float, float]:
         """The value less what the solver merged, and the value, to be maximized."""
@@ -295,7 +288,12 @@ class Levels:
         cost, (every, first) = np.full(start[-1], np.inf), mean_costs(f)
         sizes = np.diff(first)
         np.minimum.at(cost, runs(start[kind], sizes), every)
-        edge_at, edge = _edges(f, kind, len(law))
+        # the kinds that follow kind q: edge[edge_at[q]:edge_at[q + 1]]
+        some, kinds = f.parent >= 0, len(law)
+        again = np.unique(kind[f.endless])  # an endless box follows itself
+        keys = kind[f.parent[some]] * kinds + kind[some]
+        ahead, edge = np.divmod(np.unique(np.append(keys, again * (kinds + 1))), kinds)
+        edge_at = _starts(np.bincount(ahead, minlength=kinds))
         rewards = -f.rewards.data if f.minimize else f.rewards.data
         finite = rewards[np.isfinite(rewards)]
         index = np.full(start[-1], finite.max(initial=-np.inf))
@@ -370,15 +368,6 @@ def _kinds(forest: Forest, order: IntArray) -> tuple[IntArray, IntArray, IntArra
     kind = np.empty(len(order), np.int64)
     kind[order] = np.repeat(number, np.diff(np.append(run, len(order))))
     return kind, law[run[first]], reward[run[first]]
-
-
-def _edges(forest: Forest, kind: IntArray, kinds: int) -> tuple[IntArray, IntArray]:
-    """The kinds that follow each kind: ``edge[edge_at[q]:edge_at[q + 1]]``."""
-    some = forest.parent >= 0
-    again = np.unique(kind[forest.endless])  # an endless box follows itself
-    keys = kind[forest.parent[some]] * kinds + kind[some]
-    first, edge = np.divmod(np.unique(np.append(keys, again * (kinds + 1))), kinds)
-    return _starts(np.bincount(first, minlength=kinds)), edge
 
 
 def _starts(sizes: IntArray) -> IntArray:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
 from .._common.optional import need
 from .._kernels import markov
@@ -29,7 +30,7 @@ _DENSE = 4000  # states of a sparse chain up to which all starts at once are in 
 _LEAST = 1e-12  # distances below are lost in rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chain:
     """A Markov chain on finitely many states, each with a reward: the paper's *static transition*.
 
@@ -52,12 +53,10 @@ class Chain:
 
     law: Any
     rewards: FloatArray
-    _cache: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def __init__(self, law: Any, rewards: ArrayLike) -> None:
         object.__setattr__(self, "law", as_law(law))
         object.__setattr__(self, "rewards", as_rewards(rewards, self.law.shape[0]))
-        object.__setattr__(self, "_cache", {})
 
     def __len__(self) -> int:
         return int(self.law.shape[0])
@@ -91,13 +90,10 @@ class Chain:
 
     # -- structure -----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def classes(self) -> tuple[CommunicatingClass, ...]:
         """The communicating classes, by their first state."""
-        if "classes" not in self._cache:
-            self._cache["classes"] = _long_run.classes(self._graph())
-        found: tuple[CommunicatingClass, ...] = self._cache["classes"]
-        return found
+        return _long_run.classes(self._graph)
 
     @property
     def irreducible(self) -> bool:
@@ -125,15 +121,7 @@ class Chain:
         >>> Chain([[0.5, 0.5], [1.0, 0.0]], rewards=[0, 1]).stationary().round(6).tolist()
         [0.666667, 0.333333]
         """
-        if "stationary" not in self._cache:
-            inside = _long_run.only_recurrent(self.classes)
-            law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
-            pi = np.zeros(len(self))
-            pi[inside] = _long_run.stationary(law) if self.sparse else markov.stationary(law)
-            pi.flags.writeable = False
-            self._cache["stationary"] = pi
-        found: FloatArray = self._cache["stationary"]
-        return found
+        return self._stationary
 
     # -- how fast the start is forgotten -------------------------------------------------------
 
@@ -205,8 +193,8 @@ class Chain:
         """
         aim = np.zeros(len(self), bool)
         aim[as_states(target, len(self))] = True
-        lost = ~leading_to(self._graph(), aim)
-        never = leading_to(self._graph(), lost, avoid=aim)
+        lost = ~leading_to(self._graph, aim)
+        never = leading_to(self._graph, lost, avoid=aim)
         hours = np.full(len(self), np.inf)
         rest = np.flatnonzero(~never & ~aim)
         inner = self.law[rest][:, rest]
@@ -299,10 +287,24 @@ class Chain:
 
     # -- parts ---------------------------------------------------------------------------------
 
+    @cached_property
     def _graph(self) -> Any:
-        if "graph" not in self._cache:
-            self._cache["graph"] = need("scipy.sparse", "scipy").csr_array(self.law)
-        return self._cache["graph"]
+        return need("scipy.sparse", "scipy").csr_array(self.law)
+
+    @cached_property
+    def _stationary(self) -> FloatArray:
+        closed = [c.states for c in self.classes if c.recurrent]
+        if len(closed) > 1:
+            raise InvalidArgument(
+                f"a stationary distribution is unique if there is one recurrent class, but states "
+                f"{closed[0][0]} and {closed[1][0]} never meet ({such(len(closed), 'class')}). "
+                f"Make a chain of each class."
+            )
+        inside = closed[0]
+        law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
+        pi = np.zeros(len(self))
+        pi[inside] = _long_run.stationary(law) if self.sparse else markov.stationary(law)
+        return frozen(pi)
 
     def _rows(self, starts: ArrayLike | None) -> FloatArray:
         """The distributions of the box before the first: one row for each start."""
@@ -339,8 +341,7 @@ def as_law(law: Any) -> Any:
     where = np.unravel_index(np.arange(dense.size), dense.shape) if dense.ndim == 2 else ()
     _check_law(dense.shape, dense.reshape(-1), where, dense.sum(axis=1) if dense.ndim == 2 else ())
     dense /= dense.sum(axis=1, keepdims=True)
-    dense.flags.writeable = False
-    return dense
+    return frozen(dense)
 
 
 def _check_law(shape: Any, data: FloatArray, where: Any, mass: Any) -> None:
@@ -379,8 +380,7 @@ def as_rewards(rewards: Any, size: int) -> FloatArray:
             f"rewards must be finite (-inf marks a state without one) and at most {MAX_AMOUNT:g} "
             f"in size, but state {wrong[0]} has {own[wrong[0]]} ({such(len(wrong), 'reward')})."
         )
-    own.flags.writeable = False
-    return own
+    return frozen(own)
 
 
 def as_costs(cost: Any, size: int) -> FloatArray:
@@ -398,8 +398,7 @@ def as_costs(cost: Any, size: int) -> FloatArray:
             f"costs must be from 0 to {MAX_AMOUNT:g}, but after state {wrong[0]} it is "
             f"{own[wrong[0]]:.6g} ({such(len(wrong), 'cost')})."
         )
-    own.flags.writeable = False
-    return own
+    return frozen(own)
 
 
 def as_states(states: Any, size: int) -> IntArray:

@@ -255,13 +255,9 @@ class FixedPoint:
 
 
 def fixed_point(
-    chain: Chain,
-    cost: ArrayLike,
-    tolerance: float = 1e-12,
-    levels: ArrayLike = (),
-    *,
+    chain: Chain, cost: ArrayLike, tolerance: float = 1e-12, levels: ArrayLike = (), *,
     limit: int = 100_000,
-) -> FixedPoint:
+) -> FixedPoint:  # fmt: skip
     r"""The value of an endless line by repeating the Bellman equation, as in the paper.
 
     .. math:: \varphi(y, s) \leftarrow \max\{y, -c + \sum_j p_{sj}\,

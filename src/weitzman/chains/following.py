@@ -50,44 +50,32 @@ def _must_leave(law: FloatArray, inside: BoolArray, name: str) -> None:
 
 
 class Following:
-    """An endless line followed by given indices.
+    """An endless line followed by given indices: ``tails[j, s]`` = P(kappa_s >= levels[j]).
 
-    Parameters
-    ----------
-    law : (k, k) array
-    rewards, index : (k,) arrays
-        Rewards of the states, and the amounts in hand from which on a search stops there. No
-        reward equals an index.
-    outside : float
-        The least that can be in hand, so nothing below it matters.
-    name : str
-        What to call the line in an error.
-    missing : (k,) array, optional
-        One minus the sum of each row of ``law``: the chance to end above all levels.
-
-    Attributes
-    ----------
-    levels : (m,) array, ascending
-        Rewards and indices above the outside option.
-    tails : (m, k) array
-        ``tails[j, s]`` = P(kappa_s >= levels[j]).
+    ``levels`` are the rewards and indices above ``outside``, the least that can be in hand; no
+    reward equals an index. ``missing`` is one minus the sum of each row of the law: the chance to
+    end above all levels. Errors call the line by its name.
     """
 
     def __init__(
         self, law: FloatArray, rewards: FloatArray, index: FloatArray, outside: float, name: str,
         missing: FloatArray | None = None,
     ) -> None:  # fmt: skip
-        self.law, self.rewards, self.index, self._name = law, rewards, index, name
+        self.law, self.rewards, self.index = law, rewards, index
         self._missing = np.zeros(len(law)) if missing is None else missing
         every = np.unique(np.concatenate([rewards, index]))
         self.levels = every[(every > outside) & (every > -np.inf)]
-        self._visits = [self._expected_visits(x) for x in self.levels]
-        self.tails = np.array([self._tail(j) for j in range(len(self.levels))])
-        self.tails = self.tails.reshape(-1, len(law))
-
-    def capped(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Indices, levels and tails."""
-        return self.index, self.levels, self.tails
+        self._visits = []  # by level, expected numbers of visits (I - P)^-1 within S
+        self.tails = np.empty((len(self.levels), len(law)))
+        for j, x in enumerate(self.levels):
+            inside = (rewards < x) & (index >= x)
+            inner = law[np.ix_(inside, inside)]
+            leave = law[np.ix_(inside, ~inside)].sum(axis=1) + self._missing[inside]
+            if not self._missing.any():
+                _must_leave(law, inside, name)
+            self._visits.append(np.asarray(absorb(inner, leave, np.eye(len(inner)))))
+            tail = self._ends_in(j, rewards >= x, self._missing)
+            self.tails[j] = np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
 
     def clear(self) -> FloatArray:
         """P(kappa_y < r(y)) for each state y: nothing as good as its reward follows."""
@@ -102,20 +90,10 @@ class Following:
     def retrace(self, x: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How often a search continues from each state, and how often each ends as the best.
 
-        Parameters
-        ----------
-        x : (n,) array, ascending
-        reached : (k, n) array
-            ``reached[s, j]``: probability that the line begins after state s, and that all else is
-            at most x[j], up to the next entry of x.
-
-        Returns
-        -------
-        opened : (k,) array
-            Expected number of boxes opened after each state, along the whole line.
-        best : (k,) array
-            Expected number of boxes that show each state when all before and beside is at most its
-            reward.
+        ``reached[s, j]`` is the probability that the line begins after state s, and that all else
+        is at most x[j], up to the next entry of x. The result counts the boxes expected to be
+        opened after each state, and those that show each state when all before and beside is at
+        most its reward.
         """
         k = len(self.law)
         marks = np.unique(np.concatenate([x, self.levels]))
@@ -150,22 +128,6 @@ class Following:
         level += np.isin(marks, self.rewards)  # a reward is held already
         cuts = np.flatnonzero(np.diff(level, prepend=-1, append=-1))
         return [(int(level[lo]), int(lo), int(hi)) for lo, hi in pairwise(cuts)]
-
-    def _expected_visits(self, x: float) -> FloatArray:
-        """Expected numbers of visits (I - P)^-1 within S."""
-        inside = (self.rewards < x) & (self.index >= x)
-        inner, leave = (
-            self.law[np.ix_(inside, inside)],
-            self.law[np.ix_(inside, ~inside)].sum(axis=1) + self._missing[inside],
-        )
-        if not self._missing.any():
-            _must_leave(self.law, inside, self._name)
-        return np.asarray(absorb(inner, leave, np.eye(len(inner))))
-
-    def _tail(self, j: int) -> FloatArray:
-        """P(kappa_s >= levels[j]) for each s."""
-        tail = self._ends_in(j, self.rewards >= self.levels[j], self._missing)
-        return np.where(self._goes_on(j), np.minimum(tail, 1.0), 0.0)
 
     def _ends_in(self, j: int, where: BoolArray, also: FloatArray | float = 0.0) -> FloatArray:
         """Probability, after each s, that the first state outside S for level j is in ``where``.

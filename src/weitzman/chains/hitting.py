@@ -135,20 +135,8 @@ def miss_bounds_together(
     The slowest line decides. The paper takes the largest stationary mass of the top over the lines;
     the smallest is needed.
 
-    Parameters
-    ----------
-    chains : sequence of Chain
-    delta : float
-        Allowed probability of missing the target, on each line.
-    target : sequence of states, one or more for each chain, optional
-        The states of highest reward by default.
-
-    Returns
-    -------
-    boxes : dict
-        For each bound the number of boxes to keep of every line: the largest over the lines.
-    lines : tuple of MissBounds
-        Those of the single lines.
+    Arguments are those of :func:`miss_bounds`, with states of a target for each chain. The result
+    has, for each bound, the largest number of boxes over the lines; and the bounds of each line.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
-from .._common.numbers import such
 from .._common.optional import need
 from ..errors import InvalidArgument, WeitzmanError
 
@@ -64,18 +63,6 @@ def classes(graph: Any) -> tuple[CommunicatingClass, ...]:
         CommunicatingClass(members[i], bool(recurrent[i]), int(period[i])) for i in range(count)
     ]
     return tuple(sorted(found, key=lambda c: int(c.states[0])))
-
-
-def only_recurrent(found: tuple[CommunicatingClass, ...]) -> IntArray:
-    """The states of the only recurrent class."""
-    closed = [c.states for c in found if c.recurrent]
-    if len(closed) > 1:
-        raise InvalidArgument(
-            f"a stationary distribution is unique if there is one recurrent class, but states "
-            f"{closed[0][0]} and {closed[1][0]} never meet ({such(len(closed), 'class')}). Make a "
-            f"chain of each class."
-        )
-    return closed[0]
 
 
 def must_converge(period: int) -> None:

@@ -96,14 +96,15 @@ def report(options: Options) -> None:
             common.killable(),
         ):
             source, table = _source(file, options)
-            title, words, ranges = None, None, None
+            title, words, ranges = None, options.words or ("box", "open"), None
             if table is not None:
-                title, words, ranges = table.title, table.words, table.ranges
+                words = (*(options.words or table.words), table.time)
+                title, ranges = table.title, table.ranges
             title = title or (common.STDIN if options.file == "-" else os.path.basename(file))
             write_report(
                 source, path, title=title if options.title is None else options.title,
-                limit=options.limit or sys.maxsize, runs=options.runs, ranges=ranges,
-                words=options.words or words or ("box", "open"), progress=progress,
+                limit=options.limit or sys.maxsize, runs=options.runs, ranges=ranges, words=words,
+                progress=progress,
             )  # fmt: skip
         if name != "-":
             print(f"{path}: {os.path.getsize(path) / 1000:.0f} kB")

@@ -158,7 +158,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
             weights = replace(weights, top=above_all)
         plan = Plan.lay_out(
             weights, keys, keys, rewards, chosen_at, float(outside),
-            {v: line.capped() for v, line in lines.items()}.__getitem__, (roots, boxes),
+            {v: (x.index, x.levels, x.tails) for v, x in lines.items()}.__getitem__, (roots, boxes),
         )  # fmt: skip
         member = np.empty(len(boxes), np.int64)
         member[plan.class_of[boxes]] = boxes

@@ -1,19 +1,15 @@
 r"""What a run is worth by itself, so that the runs that it resembles say only how far off that is.
 
-Two things say more about a run than the runs that it resembles: its best score so far, and what the
-same settings led to in other runs of the log, which differ from it by chance alone. Both enter as
-the *center* :math:`m` of a run. Run j then says which *error* to expect: run x is worth
-:math:`m(x) + K_j - m(j)` with the weight :math:`w(x, j)`. The center is
+The *center* :math:`m` of a run holds its best score so far, and what the same settings led to in
+other runs. Run j then says which *error* to expect: run x is worth :math:`m(x) + K_j - m(j)` with
+the weight :math:`w(x, j)`, where
 
-.. math:: m(x) = \lambda\, b(x) + g(x) + \frac{n}{n + \kappa}\, (\bar z(x) - g(x)),
+.. math:: m(x) = \lambda\, b(x) + g(x) + \frac{n}{n + \kappa}\, (\bar z(x) - g(x)).
 
-where :math:`b` is the best score so far and :math:`z = K - \lambda b` is what is left of a capped
-value without it. The mean of :math:`z` is :math:`\bar z(x)` over the n other runs with the same
-settings, and :math:`g(x)` over the runs with other settings that x resembles. The errors around it
-are those of the n runs, and with the weight of two runs those of the others. Where no other run has
-the same settings, the center is :math:`\lambda b` alone. The *lean* :math:`\lambda` and the
-*doubt* :math:`\kappa` are those of a few choices that forecast best what logged runs were worth,
-each run from the other runs. No lean and infinite doubt are among the choices.
+Here :math:`b` is the best score so far and :math:`z = K - \lambda b`; :math:`\bar z(x)` is its mean
+over the n other runs with the same settings, and :math:`g(x)` over runs with other settings that x
+resembles. Where n is 0, the center is :math:`\lambda b`. The *lean* :math:`\lambda` and the *doubt*
+:math:`\kappa` are those of a few choices that forecast best what logged runs were worth.
 """
 
 from __future__ import annotations
@@ -50,8 +46,7 @@ class SegmentLaw(NamedTuple):
 
     def of(self, some: IntArray | BoolArray) -> SegmentLaw:
         """The law of some of the runs."""
-        row, cost, group, place, best = self
-        return SegmentLaw(row[some], cost[some], group[some], place[some], best[some])
+        return SegmentLaw._make(column[some] for column in self)
 
 
 class Center(NamedTuple):
@@ -178,13 +173,9 @@ def chosen_center(law: SegmentLaw, peers: Peers, worth: FloatArray, start: bool)
 
 
 def upper_half(score: FloatArray) -> FloatArray:
-    """Scores raised to their median: how bad a bad run is does not matter.
-
-    Where half of the runs share the best score, the median of the others is taken instead: raised
-    to the best, all would be alike.
-    """
+    """Scores raised to their median: how bad a bad run is does not matter."""
     middle, top = np.median(score), score.max()
-    if middle == top and (score < top).any():
+    if middle == top and (score < top).any():  # raised to the best, all would be alike
         middle = np.median(score[score < top])
     return np.maximum(score, middle)
 

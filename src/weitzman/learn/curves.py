@@ -178,18 +178,15 @@ class Curves:
             cumulative = cost is not None and is_cumulative(cost)
         each = step_costs(paid, ordered, cumulative)
         called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
+        own, names = zip(*number, strict=True)
         return cls(
-            runs=tuple(name for _, name in number),
+            runs=names, task=own, kind=_constant(table, kind, of_row, names),
             start=np.concatenate([[0], np.cumsum(np.bincount(ordered[kept]))]),
-            step=when[order][kept],
-            score=seen[kept],
-            cost=with_skipped(each, ordered, kept),
-            task=tuple(name for name, _ in number),
-            kind=_constant(table, kind, of_row, list(number)),
-            ended=_ended(table, ended, last, when, [name for name, _ in number]),
+            step=when[order][kept], score=seen[kept], cost=with_skipped(each, ordered, kept),
+            ended=_ended(table, ended, last, when, own),
             minimize=is_loss(score) if minimize is None else minimize,
             settings=() if settings is None else tuple(settings_of(table, settings, first, called)),
-        )
+        )  # fmt: skip
 
     # -- logs of other libraries. Settings come with the runs where they were logged. Costs are
     # seconds where times were logged.
@@ -341,9 +338,8 @@ class Curves:
         settings = tuple(flat(run.settings) for run in shown)
         return replace(
             cls.read(table, cost=cost, task="task", **options),
-            runs=tuple(name for _, name in names),
-            settings=settings if any(settings) else (),
-        )
+            runs=tuple(name for _, name in names), settings=settings if any(settings) else (),
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """The number of runs."""
@@ -476,19 +472,19 @@ class Curves:
 
 
 def _constant(
-    table: LogColumns, column: Any, of_row: IntArray, keys: Sequence[tuple[str, str]]
+    table: LogColumns, column: Any, of_row: IntArray, names: Sequence[str]
 ) -> tuple[str, ...]:
     """The kind of each run, which must be the same in all of its rows."""
     if column is None:
-        return ("",) * len(keys)
+        return ("",) * len(names)
     found: dict[int, str] = {}
     for run, value in zip(of_row.tolist(), table.words(column), strict=True):
         if found.setdefault(run, value) != value:
             raise InvalidArgument(
-                f"a run has one kind, but run {keys[run][1]!r} is both {found[run]!r} and "
+                f"a run has one kind, but run {names[run]!r} is both {found[run]!r} and "
                 f"{value!r}. Name a column that is constant within runs."
             )
-    return tuple(found[r] for r in range(len(keys)))
+    return tuple(found[r] for r in range(len(names)))
 
 
 def _ended(

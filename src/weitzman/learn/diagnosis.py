@@ -126,14 +126,11 @@ def diagnose(
     tested = np.flatnonzero(enough).tolist()
     found = [knowledge(ladder, model.encoder, model.options, r) for r in tested]
     return Diagnosis(
-        rungs=model.rungs[tested],
+        rungs=model.rungs[tested], coverage=np.array([x[1] for x in found]),
         error={name: np.array([x[0][name] for x in found]) for name in _KINDS},
-        coverage=np.array([x[1] for x in found]),
-        runs=np.array([model.rows(r).min() for r in tested]),
-        noise=noise,
-        predicted=np.array(said),
-        realized=np.array(came),
-    )
+        runs=np.array([model.rows(r).min() for r in tested]), noise=noise,
+        predicted=np.array(said), realized=np.array(came),
+    )  # fmt: skip
 
 
 def searched(model: ResemblanceModel, runs: Ladder) -> float:

@@ -1,27 +1,8 @@
-r"""A search without any log: halving that knows the price, and how many runs are worth starting.
+"""A search without any log: halving that knows the price, and how many runs are worth starting.
 
 Nobody knows yet how long runs are, what they cost, or how much better one can be than another. So
-the rule rests on what was seen, and on no scale or zero of scores:
-
-* **Levels.** A run is looked at where it has paid three times as much as at the level before; the
-  first level is the first row that costs anything, the last one is the end of the run.
-* **Halving.** Of N runs the best :math:`N / 3^k`, by score less cost, go on from level k. Runs that
-  wait go on later if N has grown.
-* **What is still open.** Let :math:`s_{(1)} \ge s_{(2)} \ge \dots` be the scores of the runs that
-  got furthest. The next of n + 1 exchangeable runs is the best with chance 1 / (n + 1), and then
-  its lead is about :math:`\theta`, the mean of :math:`j (s_{(j)} - s_{(j+1)})` over the first few
-  j. A few runs say little about :math:`\theta`, so it is averaged with a prior scale, which counts
-  for ten runs: 0.05 of the distance to the limit, or of the lead of the best run over the median
-  first score. The average is the scale t.
-* **Going on** from the third level on must be able to pay: the largest rise seen on the way to the
-  next level, or the last rise of the run itself, and t, less what the run is behind, must exceed
-  the cost. Before that, runs have shown too little of how they rise.
-* **Stopping.** Half as many further runs should add :math:`t \log 1.5` to the best score, at half
-  of what was spent so far. They are started as long as they promise twice their cost: of two
-  promises that are made by the same few runs, the larger one is mostly too large.
-* **What to start.** The first 16 runs are started in order: first scores alone say too little. Of
-  those that follow, two of three have the settings that random trees on the runs so far place
-  highest; the third is the next in order.
+the rule rests on what was seen, and on no scale or zero of scores. "How learning works" in the
+documentation states it.
 """
 
 from __future__ import annotations
@@ -39,7 +20,7 @@ from ..forest.model import Forest
 from .curves import Curves
 from .log_tables import NO_SETTINGS, Config, Encoder
 from .resembling_runs import Trees
-from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, price_of
+from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, check_stated, price_of
 
 RATE = 3.0  # times as much a run has paid at each level; of the runs there this many times fewer
 STARTS = 16  # runs that are started first
@@ -62,24 +43,12 @@ NEW = BEYOND / 2  # and after that: below a run that is to go on, above one that
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnLevels:
-    """Runs at their own levels.
+    """Runs at their own levels."""
 
-    Attributes
-    ----------
-    best : (n, K) array of float
-        The best score up to each level, turned so that higher is better.
-    paid : (n, K) array of float
-        What a run has paid up to each level.
-    count : (n,) array of int
-        How many levels each run has reached.
-    between : (n,) array of bool
-        Whether a run has continued since its last level.
-    """
-
-    best: FloatArray
-    paid: FloatArray
-    count: IntArray
-    between: BoolArray
+    best: FloatArray  # (n, K): the best score up to each level, turned so that higher is better
+    paid: FloatArray  # (n, K): what a run has paid up to each level
+    count: IntArray  # (n,): how many levels each run has reached
+    between: BoolArray  # (n,): whether a run has continued since its last level
 
     @classmethod
     def of(cls, curves: Curves, rungs: IntArray | None = None) -> OwnLevels:
@@ -119,13 +88,8 @@ class OwnLevels:
             costs.append(np.where(there, paid[every, found], 0.0))
             row, before = np.where(there, found, row), np.where(there, costs[-1], np.inf)
             count += there
-        blank = np.zeros((n, 0))
-        return cls(
-            np.stack(scores, 1) if scores else blank,
-            np.stack(costs, 1) if costs else blank,
-            count,
-            row < length - 1,
-        )
+        best, paid = (np.stack(x, 1) if x else np.zeros((n, 0)) for x in (scores, costs))
+        return cls(best, paid, count, row < length - 1)
 
 
 def open_scale(runs: OwnLevels, ceiling: float) -> float:
@@ -150,25 +114,13 @@ def open_scale(runs: OwnLevels, ceiling: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bars:
-    """What runs need at each level to go on.
+    """What runs need at each level to go on."""
 
-    Attributes
-    ----------
-    bar : (K,) array of float
-        The lowest score less cost, of those that go on.
-    rise : (K,) array of float
-        The largest rise that a run has shown from this level to the next; -inf if none went there.
-    price : float or None
-        What a point is worth, if that is known.
-    best, scale : float
-        The best score of all, and the scale of what is still open above it.
-    """
-
-    bar: FloatArray
-    rise: FloatArray
-    price: float | None
-    best: float
-    scale: float
+    bar: FloatArray  # (K,): the lowest score less cost, of those that go on
+    rise: FloatArray  # (K,): the largest rise seen to the next level; -inf if none went there
+    price: float | None  # what a point is worth, if that is known
+    best: float  # of all scores,
+    scale: float  # and the scale of what is still open above it
 
     @classmethod
     def of(
@@ -218,7 +170,7 @@ def _rise(before: FloatArray, after: FloatArray) -> FloatArray:
 class FirstRuns(RunModel):
     """The model of a run about which nothing is known, made by :func:`weitzman.learn.from_nothing`.
 
-    It learns from the runs of the search: see :mod:`weitzman.learn.first_runs` for the rule.
+    It learns from the runs of the search, by a rule that "How learning works" states.
 
     Attributes
     ----------
@@ -252,11 +204,9 @@ class FirstRuns(RunModel):
     config: FloatArray | None = None
 
     def __repr__(self) -> str:
-        stated = (
-            f"price {self.price:.6g}"
-            if self.full_run_cost is None
-            else f"a full run costs {self.full_run_cost:.3g} points"
-        )
+        stated = f"price {self.price:.6g}"
+        if self.full_run_cost is not None:
+            stated = f"a full run costs {self.full_run_cost:.3g} points"
         return f"FirstRuns({stated}{', minimize' if self.minimize else ''})"
 
     @property
@@ -290,15 +240,11 @@ class FirstRuns(RunModel):
         """Trees that tell runs with different ranks apart by their settings."""
         if self.config is None or self.rank is None or not self.encoder.names:
             return None
+        random = np.random.default_rng(self.started)  # the same runs, the same proposals
         return Trees.grown(
-            self.config,
-            self.encoder.is_category,
-            self.rank[:, None],
-            np.ones(len(self.rank)),
-            trees=_TREES,
-            leaf=_LEAF,
-            random=np.random.default_rng(self.started),  # the same runs, the same proposals
-        )
+            self.config, self.encoder.is_category, self.rank[:, None], np.ones(len(self.rank)),
+            trees=_TREES, leaf=_LEAF, random=random,
+        )  # fmt: skip
 
     def lines(self, n: int = 1) -> Forest:
         """An error: no forest is known."""
@@ -311,25 +257,22 @@ class FirstRuns(RunModel):
         new run; the worth of the best score, if no run is to continue.
         """
         out = np.full(len(runs), -np.inf)
+        ends = ((run.steps[-1], run.scores[-1]) for run in runs)
         able = [
-            i
-            for i, run in enumerate(runs)
-            if self.next_rung(run.steps[-1]) is not None and not math.isnan(run.scores[-1])
-        ]
-        if able:
-            ranks = self._ranks([runs[i] for i in able])
-            out[able] = self.price * self.best if self.over else ranks
-        return out
-
-    def _ranks(self, runs: Sequence[Shown]) -> FloatArray:
-        """Numbers above any worth: above those of new runs for runs that are to go on."""
-        curves = as_curves(runs, self.minimize)
+            i for i, (step, score) in enumerate(ends)
+            if self.next_rung(step) is not None and not math.isnan(score)
+        ]  # fmt: skip
+        if not able:
+            return out
+        curves = as_curves([runs[i] for i in able], self.minimize)
         levels = OwnLevels.of(curves, self.rungs)
         score = -curves.score if self.minimize else curves.score
         best = np.fmax.reduceat(score, curves.start[:-1])
         low = BEYOND * (0.25 + 0.1 * best / (1.0 + np.abs(best)))
-        good = np.ones(len(runs), bool) if self.bars is None else self.bars.go_on(levels)
-        return np.asarray(np.where(good, BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low))
+        good = np.ones(len(able), bool) if self.bars is None else self.bars.go_on(levels)
+        ranks = np.where(good, BEYOND * (1.0 + 1.0 / (1.0 + levels.count)), low)
+        out[able] = self.price * self.best if self.over else ranks
+        return out
 
     @property
     def _round(self) -> tuple[float, float]:
@@ -343,13 +286,9 @@ class FirstRuns(RunModel):
         return self.price * max(more - cost, 0.0) if fresh else 0.0
 
     def updated(
-        self,
-        curves: Curves,
-        stuck: Sequence[int] = (),
-        left: float = math.inf,
-        flying: Sequence[int] = (),
-        unseen: int = 0,
-    ) -> FirstRuns:
+        self, curves: Curves, stuck: Sequence[int] = (), left: float = math.inf,
+        flying: Sequence[int] = (), unseen: int = 0,
+    ) -> FirstRuns:  # fmt: skip
         """The same rule, by what these runs have shown.
 
         ``stuck`` are the places of runs that have not ended and yet cannot go on: nobody waits for
@@ -430,13 +369,9 @@ def _whole(curves: Curves, last: int) -> BoolArray:
 
 
 def from_nothing(
-    *,
-    price: float | None = None,
-    full_run_cost: float | None = None,
-    minimize: bool = False,
-    limit: float | None = None,
-    last_step: int | None = None,
-) -> FirstRuns:
+    *, price: float | None = None, full_run_cost: float | None = None, minimize: bool = False,
+    limit: float | None = None, last_step: int | None = None,
+) -> FirstRuns:  # fmt: skip
     """A model for a search without any log of its task.
 
     Parameters
@@ -462,14 +397,8 @@ def from_nothing(
     >>> model.updated(letter.select(range(0, 80, 4))).reason
     'half as many further runs should add ... points to the best score, and cost ... points'
     """
-    if (price is None) == (full_run_cost is None):
-        raise InvalidArgument("give either `price` or `full_run_cost`.")
-    if full_run_cost is not None and not 0 < full_run_cost < np.inf:
-        raise InvalidArgument(
-            f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
-        )
-    if limit is not None and not math.isfinite(limit):
-        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
+    check_stated(price, full_run_cost)
+    ceiling_of(limit, minimize)
     if last_step is not None and (isinstance(last_step, bool) or not isinstance(last_step, int)):
         raise InvalidArgument(f"`last_step` must be a whole number, but it is {last_step!r}.")
     last = END if last_step is None else max(last_step, 2)

@@ -211,10 +211,8 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     like = np.argsort(ladder.final, kind="stable")[-len(_EXCESS) :]
     better = ladder.select(np.resize(like, len(_EXCESS)))
     rise = scores - better.best
-    return replace(
-        better, best=scores, last=better.last + rise, mean=better.mean + rise,
-        weight=tail * _CHANCE,
-    )  # fmt: skip
+    shown = {"best": scores, "last": better.last + rise, "mean": better.mean + rise}
+    return replace(better, weight=tail * _CHANCE, **shown)
 
 
 # -- runs of a search compared with the log: do they cost, and score, what the log says? -----------
@@ -274,11 +272,7 @@ def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) 
 
 
 def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
-    """Warn if the first scores of a search lie far from all that the log has shown there.
-
-    The check compares the scores of the first few runs at the first rung. It detects a log and a
-    search in different units (percent and shares, for example).
-    """
+    """Warn if the first scores of a search lie far from all in the log, as in other units."""
     first = new.best[new.seen > 0, 0]
     there = known.best[known.seen > 0, 0]
     if len(first) < _FIRST or not len(there):
@@ -304,14 +298,11 @@ def _warn(text: str) -> None:
 
 
 class Belief(NamedTuple):
-    """What a run is thought to show on average when it is evaluated again, and the variance.
-
-    ``step`` is the step of the last score that the belief rests on.
-    """
+    """What a run is thought to show on average when it is evaluated again, and the variance."""
 
     mean: float
     variance: float
-    step: int = 0
+    step: int = 0  # of the last score that the belief rests on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,24 +320,13 @@ class ScoreNoise:
     treated alike. The noise :math:`\sigma` shows in the log as changes that are reversed at the
     next step: the covariance of two successive changes is :math:`-\sigma^2`. The later halves of
     curves say how large it is.
-
-    Attributes
-    ----------
-    noise : float
-        The standard deviation of a score about the mean of re-evaluations.
-    first : Belief
-        The first scores of runs without noise: their mean, and the variance between runs.
-    step : (m,) array of int
-        The steps of the log after the first ones.
-    rise, drift : (m,) arrays of float
-        The usual change up to each step, and its standard deviation between runs.
     """
 
-    noise: float
-    first: Belief
-    step: IntArray
-    rise: FloatArray
-    drift: FloatArray
+    noise: float  # the standard deviation of a score about the mean of re-evaluations
+    first: Belief  # first scores without noise: their mean, and the variance between runs
+    step: IntArray  # (m,): the steps of the log after the first ones
+    rise: FloatArray  # (m,): the usual change up to each step,
+    drift: FloatArray  # (m,): and its standard deviation between runs
 
     @classmethod
     def of(cls, curves: Curves, noise: float | None = None) -> ScoreNoise:
@@ -411,11 +391,8 @@ def _medians(x: FloatArray, place: IntArray) -> FloatArray:
 
 
 def _drift(odd: FloatArray, place: IntArray, size: int, square: float) -> FloatArray:
-    """By step, how much runs differ in their changes beyond noise, as far as that is sure.
-
-    Steps that follow each other are taken together, and twice the error of the variance is taken
-    off: otherwise chance alone would look like change, and noise would be believed.
-    """
+    """By step and its neighbors, how much runs differ in their changes beyond noise."""
+    # twice the error of the variance is taken off: else chance alone would look like change
     window = np.ones(min(2 * _BESIDE + 1, size))
     total = np.convolve(np.bincount(place, np.square(odd), size), window, "same")
     count = np.convolve(np.bincount(place, minlength=size), window, "same")

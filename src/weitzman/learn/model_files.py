@@ -58,18 +58,12 @@ def save(model: ResemblanceModel, path: Path) -> None:
         found = model.noise
         lists = {name: getattr(found, name).tolist() for name in _NOISE_KEYS[2:]}
         head["noise"] = {"noise": found.noise, "first": list(found.first[:2]), **lists}
-    runs = [
-        {
-            "best": (sign * ladder.best[i, :seen]).tolist(),
-            "cost": ladder.cost[i, :seen].tolist(),
-            "gone": bool(ladder.gone[i]),
-            "weight": float(ladder.weight[i]),
-            "last": with_nulls(sign * ladder.last[i, :seen]),
-            "mean": with_nulls(sign * ladder.mean[i, :seen]),
-            "settings": with_nulls(ladder.config[i]),
-        }
-        for i, seen in enumerate(ladder.seen.tolist())
-    ]
+    runs = [{
+        "best": (sign * ladder.best[i, :seen]).tolist(), "cost": ladder.cost[i, :seen].tolist(),
+        "gone": bool(ladder.gone[i]), "weight": float(ladder.weight[i]),
+        "last": with_nulls(sign * ladder.last[i, :seen]),
+        "mean": with_nulls(sign * ladder.mean[i, :seen]), "settings": with_nulls(ladder.config[i]),
+    } for i, seen in enumerate(ladder.seen.tolist())]  # fmt: skip
     lines = ",\n".join(f"  {json.dumps(run)}" for run in runs)
     top = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())
     with _named(path, "written") as name, replacing(name) as file:

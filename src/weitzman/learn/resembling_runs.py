@@ -1,29 +1,16 @@
 r"""A run continues as the logged runs that it resembles, each in its own way.
 
-Before segment r, a run about which :math:`x` is known resembles the logged runs j that were seen to
-its end with weights :math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let
-:math:`K_{jr}` be what run j was worth from there on to a searcher who follows indices: its *capped
-value*.
-The index of continuing is the root of
+Before segment r, run x resembles the logged runs j that were seen to its end with weights
+:math:`w_r(x, j)`, which trees give, and the segment costs :math:`c_r(x)`. Let :math:`K_{jr}` be
+what run j was worth from there on to a searcher who follows indices: its *capped value*. The index
+of continuing is the root of
 
 .. math:: \sum_j w_r(x, j)\, (m_r(x) + K_{jr} - m_r(j) - \sigma)^+ = c_r(x),
 
-where the *centers* :math:`m` hold what is known about each run itself: its best score so far, and
-what the same settings led to in other runs (:mod:`.capped_runs`). So run j says how far off the
-center a run may be. A row has a small share of all runs, as if one more run had been unlike those
-that it resembles, for what the log leaves open.
-
-Capped values follow backward along each run, from its own best scores b and its own indices:
-
-.. math:: K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1})),
-
-and :math:`K_{jr} = b_{jr}` where the run has ended. The index of a logged run is learned from
-the other runs, so its capped value takes no direct advantage of what it will show; through the
-centers of runs with the same settings it takes a little (see :mod:`.capped_runs`). Runs resemble
-each other for one step at a time only, so what is known is not blurred from rung to rung, as it is
-in a chain.
-For a run that was cut off the future is unknown: it has several capped values, spread like those of
-the runs that it resembles.
+with the *centers* :math:`m` of :mod:`.capped_runs`. Capped values follow backward along each run,
+from its own best scores b and its own indices, which are learned from the other runs:
+:math:`K_{jr} = \max(b_{jr}, \min(\sigma_{j,r+1}, K_{j,r+1}))`, and :math:`b_{jr}` where the run has
+ended. A run that was cut off has several, spread like those of the runs that it resembles.
 """
 
 from __future__ import annotations

@@ -119,17 +119,22 @@ def check_model(model: object) -> None:
     )
 
 
-def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
-    """What a point of score is worth, given directly or by the points that a full run costs."""
+def check_stated(price: float | None, full_run_cost: float | None) -> None:
+    """Raise InvalidArgument unless either is given, and the cost of a full run is positive."""
     if (price is None) == (full_run_cost is None):
         raise InvalidArgument("give either `price` or `full_run_cost`.")
-    if full_run_cost is None:
-        assert price is not None
-        return price
-    if not 0 < full_run_cost < np.inf:
+    if full_run_cost is not None and not 0 < full_run_cost < np.inf:
         raise InvalidArgument(
             f"`full_run_cost` must be above 0 and finite, but it is {full_run_cost!r}."
         )
+
+
+def price_of(curves: Curves, price: float | None, full_run_cost: float | None) -> float:
+    """What a point of score is worth, given directly or by the points that a full run costs."""
+    check_stated(price, full_run_cost)
+    if full_run_cost is None:
+        assert price is not None
+        return price
     whole = curves.ended if curves.ended.any() else np.ones(len(curves), bool)
     mean = float(curves.total_cost[whole].mean())
     if not mean > 0:
@@ -162,7 +167,9 @@ def check_price(price: object) -> float:
 
 
 def ceiling_of(limit: float | None, minimize: bool) -> float:
-    """The limit of scores, turned so that higher is better."""
+    """The limit of scores, turned so that higher is better; an error if it is not finite."""
     if limit is None:
         return np.inf
+    if not np.isfinite(limit):
+        raise InvalidArgument(f"the limit must be finite, or None, but it is {limit!r}.")
     return -limit if minimize else limit

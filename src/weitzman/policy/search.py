@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from itertools import islice
-from typing import overload
+from typing import Self, overload
 
 from ..engine.indices import Policy
 from ..engine.solution import Solution, as_policy
@@ -28,7 +28,78 @@ from .walk import Opened as Opened
 from .words import taken_back, why, why_open
 
 
-class Search:
+class Standing:
+    """How a search stands, by its record; and the end of it."""
+
+    _record: Record
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    @property
+    def best(self) -> float:
+        """The best reward so far (least loss) or the outside option; of several prizes, the sum."""
+        with self._record.lock:
+            return self._ledger.best[0]
+
+    @property
+    def best_box(self) -> Box | None:
+        """The box that holds the best reward; None for the outside option.
+
+        Among equal rewards the outside option comes first, then the box of lowest number, then the
+        state of lowest number, then the first copy.
+        """
+        with self._record.lock:
+            return self._ledger.best[1]
+
+    @property
+    def spent(self) -> float:
+        """All costs so far."""
+        with self._record.lock:
+            return self._ledger.best[2]
+
+    @property
+    def payoff(self) -> float:
+        """What stopping now earns: ``best - spent``, or ``best + spent`` when minimizing.
+
+        Discounted, where there is discounting, as if boxes had been opened one after the other.
+        """
+        with self._record.lock:
+            best, _, spent = self._ledger.best
+            if self._ledger.forest.factors is not None:
+                worth, spent, _ = self._ledger.discounted()
+                best *= worth
+            return best - self._ledger.sign * spent
+
+    @property
+    def pending(self) -> list[Box]:
+        """Boxes that are handed out and not answered, in the order of handing out."""
+        with self._record.lock:
+            return [self._ledger.box(box) for box in self._ledger.out]
+
+    @property
+    def history(self) -> list[Opened]:
+        """What was opened, in the order of the answers."""
+        with self._record.lock:
+            return self._ledger.history
+
+    def release(self, box: str | int) -> None:
+        """Give a box back that was handed out and will not be opened now."""
+        self._record.act(lambda ledger: ledger.giving_back(box))
+
+    def close(self) -> None:
+        """Release the journal. Nothing is lost if it is never called."""
+        self._record.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Search(Standing):
     """A search under way, on real boxes.
 
     Asking and telling take O(log n) for n boxes that can be opened, plus O(log n) for each child of
@@ -226,10 +297,6 @@ opened has a higher one.'
         """
         self._record.act(lambda ledger: ledger.taking(box))
 
-    def release(self, box: str | int) -> None:
-        """Give a box back that was handed out and will not be opened now."""
-        self._record.act(lambda ledger: ledger.giving_back(box))
-
     def undo(self, box: str | int | None = None) -> str:
         """Undo an answer. The journal keeps the answer and the fact that it was undone.
 
@@ -297,48 +364,9 @@ spent instead of 1.'
     # -- how it stands -------------------------------------------------------------------------
 
     @property
-    def _ledger(self) -> Ledger:
-        return self._record.ledger
-
-    @property
     def policy(self) -> Policy:
         """The policy that is followed."""
         return self._ledger.policy
-
-    @property
-    def best(self) -> float:
-        """The best reward so far (least loss) or the outside option; of several prizes, the sum."""
-        with self._record.lock:
-            return self._ledger.best[0]
-
-    @property
-    def best_box(self) -> Box | None:
-        """The box that holds the best reward; None for the outside option.
-
-        Among equal rewards the outside option comes first, then the box of lowest number, then the
-        state of lowest number, then the first copy.
-        """
-        with self._record.lock:
-            return self._ledger.best[1]
-
-    @property
-    def spent(self) -> float:
-        """All costs so far."""
-        with self._record.lock:
-            return self._ledger.best[2]
-
-    @property
-    def payoff(self) -> float:
-        """What stopping now earns: ``best - spent``, or ``best + spent`` when minimizing.
-
-        Discounted, where there is discounting, as if boxes had been opened one after the other.
-        """
-        with self._record.lock:
-            best, _, spent = self._ledger.best
-            if self._ledger.forest.factors is not None:
-                worth, spent, _ = self._ledger.discounted()
-                best *= worth
-            return best - self._ledger.sign * spent
 
     @property
     def expected(self) -> float:
@@ -380,18 +408,6 @@ spent instead of 1.'
             hands = self._ledger.hands
             return {} if hands is None else {g: hands.filled[g] for g in hands.quotas}
 
-    @property
-    def pending(self) -> list[Box]:
-        """Boxes that are handed out and not answered, in the order of handing out."""
-        with self._record.lock:
-            return [self._ledger.box(box) for box in self._ledger.out]
-
-    @property
-    def history(self) -> list[Opened]:
-        """What was opened, in the order of the answers."""
-        with self._record.lock:
-            return self._ledger.history
-
     def available(self, limit: int | None = 20) -> list[tuple[Box, float]]:
         """At most ``limit`` boxes that can be opened now, best first, with their indices."""
         with self._record.lock:
@@ -413,15 +429,3 @@ spent instead of 1.'
     def __repr__(self) -> str:
         opened, out = len(self._ledger.answers), len(self._ledger.out)
         return f"Search(best={self.best:g}, spent={self.spent:g}, opened={opened}, out={out})"
-
-    # -- the file ------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Release the journal. Nothing is lost if it is never called."""
-        self._record.close()
-
-    def __enter__(self) -> Search:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -115,10 +115,10 @@ class Simulation(ResultTable):
         Boxes opened, rounds in which they were, and the time to the end (0 without discounting).
     loss_share : float
         Share of the episodes that ended worse than with the outside option and nothing opened.
-    exact_loss : float, optional
-        The probability of that, where all payoffs of the policy can be enumerated.
     opened : (n,) array of float
         Average number of copies of each box that were opened.
+    policy : Policy, optional
+        Where one box is opened at a time and without a budget.
     """
 
     forest: Forest
@@ -131,7 +131,13 @@ class Simulation(ResultTable):
     time: Sample
     loss_share: float
     opened: FloatArray
-    exact_loss: float | None = None
+    policy: Policy | None = None
+
+    @cached_property
+    def exact_loss(self) -> float | None:
+        """The probability of a loss, where all payoffs of the policy can be enumerated."""
+        law = None if self.policy is None else exact_payoffs(self.policy)
+        return None if law is None else _chance_of_loss(self.forest, *law)[1]
 
     @property
     def episodes(self) -> int:
@@ -284,9 +290,8 @@ def simulate(
         check_stops(rule)
     options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
     found, together = _played(rule, episodes, rng, budget, options, threads, executor)
-    known = together and min(workers, f.boxes) == 1 and budget is None
-    law = exact_payoffs(rule) if known else None
-    return found if law is None else replace(found, exact_loss=_chance_of_loss(f, *law)[1])
+    alone = together and min(workers, f.boxes) == 1 and budget is None
+    return replace(found, policy=rule) if alone else found
 
 
 def _played(
