@@ -224,12 +224,9 @@ class _DepthSearch:
             t = after
 
     def least(self, high: int, best: float) -> int:
-        """The least depth up to ``high`` that is within the gap of the bound.
-
-        Losses mostly fall by a constant factor per level, so a straight line through their
-        logarithms shows where to look; every other time the interval is halved, in case they do
-        not.
-        """
+        """The least depth up to ``high`` that is within the gap of the bound."""
+        # losses mostly fall by a constant factor per level, so a straight line through their
+        # logarithms shows where to look; every other time the interval is halved
         low = max((t for t in self._lower if best - self.lower(t) > self.gap), default=0)
         high = min((t for t in self._lower if low < t <= high), default=high)
         halve = False

@@ -169,11 +169,9 @@ class Stage:
         self, known: FloatArray, level: FloatArray, best: FloatArray, group: IntArray,
         own: IntArray | None = None,
     ) -> SegmentLaw:  # fmt: skip
-        """The law of runs by what was seen of them before the segment.
+        """The law of runs by what was seen of them before the segment: features, cost level, ...
 
-        That is their features, the cost level of the segment before, the best score so far (0 at
-        the start), and the number of their settings in the log. ``own`` gives the numbers of these
-        runs in the ladder, if they are in the ladder.
+        ``group`` numbers their settings in the log, ``own`` the runs themselves in the ladder.
         """
         place = np.full(len(known), -1)
         if own is not None:
