@@ -53,10 +53,7 @@ class Situation(NamedTuple):
 
 
 class InPlay:
-    """The nodes in play, those of the situation first, numbered in the order of arrival.
-
-    So the result depends on the situation, not on earlier questions.
-    """
+    """The nodes in play, those of the situation first, numbered in the order of arrival."""
 
     def __init__(
         self, tree: LazyTree, bounds: GivenBound | StaticBound, situation: Situation
@@ -83,10 +80,7 @@ class InPlay:
         return np.flatnonzero(np.array(self.tip))
 
     def forest(self, *, stand_ins: bool = False, named: bool = False) -> Forest:
-        """The nodes in play alone, or with a stand-in below each tip.
-
-        Names are only needed for error messages.
-        """
+        """The nodes in play alone, or with a stand-in below each tip; errors need names."""
         t, roots = self.tree, self.situation.closed
         node = np.array(self.node, np.int64)
         after = np.full(len(node), -1)
@@ -140,10 +134,7 @@ class InPlay:
 
 
 class PlayBracket:
-    """Bounds on the value of a situation and on the index of each node that can be opened.
-
-    All are signed so that higher is better.
-    """
+    """Bounds on the value and the indices of a situation, signed so that higher is better."""
 
     def __init__(self, play: InPlay, tolerance: float, threads: int | None) -> None:
         self.play, self.tolerance, self.tips = play, tolerance, play.tips()

@@ -159,10 +159,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
 
 
 def _unrolled(f: Forest, levels: int) -> tuple[Forest, IntArray]:
-    """Endless lines written down to a number of levels, and the old box of each new one.
-
-    What follows further down is an endless box. Boxes along line B are ``"B#1"``, ``"B#2"``, ...
-    """
+    """Endless lines written down to a number of levels, and the old box of each new one."""
     lines = np.flatnonzero(f.endless)
     depth = depths(f.parent)
     more = np.maximum(levels - depth[lines], 0)  # boxes added to each line

@@ -249,10 +249,9 @@ class FirstRuns(RunModel):
         raise InvalidArgument("nothing is known about runs yet, so there is no forest of runs.")
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """Larger than any worth: highest for the run that is to continue and came the least far.
+        """Larger than any worth, lowest for runs that should not continue.
 
-        A run that is not among the best of its level, or cannot pay, has a lower index than a
-        new run; the worth of the best score, if no run is to continue.
+        The highest is that of the run to continue that came the least far.
         """
         out = np.full(len(runs), -np.inf)
         ends = ((run.steps[-1], run.scores[-1]) for run in runs)

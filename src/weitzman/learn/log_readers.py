@@ -278,10 +278,7 @@ def rising_results(
 
 
 def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
-    """The folders whose event files have a tag, with the settings of the HParams plugin.
-
-    ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
-    """
+    """The folders whose event files have a tag, with the settings of the HParams plugin."""
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
     names: dict[Path, str] = {}
@@ -303,6 +300,7 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
             elif tag in tags["tensors"]:  # by TensorFlow's
                 found = log.Tensors(tag)
                 rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
+            # SummaryWriter.add_hparams makes a folder of its own within the folder of the run
             inner = (x for at, x in settings.items() if at.parent == path and x)
             start = log.FirstEventTimestamp() if rows else 0.0
             run = LoggedRun.of(
@@ -527,10 +525,7 @@ def _all_runs(client: Any, experiment: str) -> Iterator[Any]:
 
 
 def studies_of(source: Any) -> Sequence[Study]:
-    """Studies of one objective: one, several, or all of a storage URL such as sqlite:///study.db.
-
-    They all maximize or all minimize.
-    """
+    """Studies of one objective: one, several, or all of a storage URL."""
     found = list(source) if isinstance(source, (list, tuple)) else [source]
     if isinstance(source, str):
         if "://" not in source:
