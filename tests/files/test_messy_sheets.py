@@ -356,14 +356,48 @@ def test_a_sheet_without_rewards_is_rejected(tmp_path):
     assert "the column 'reward' is blank" in refused(path)
 
 
+@pytest.mark.parametrize("name", ["Candidate", "Target", "Vendor"])
+def test_the_heading_before_all_others_names_the_box(tmp_path, name):
+    path = csv_of(tmp_path, f"a box is called: {name}\n{name},Outcome,NPV,P(success),Cost,Owner\n"
+                            "Ann B.,good,9,1,1,Tom\n")  # fmt: skip
+    reading = read_table(path)
+    assert reading.forest.names == ("Ann B.",)
+    assert f"columns: {name} (box), Outcome (state), " in reading.lines[0]
+    for heading in ("Owner,Target,NPV,chance,cost", "NPV,chance,cost,Target"):
+        text = refused(csv_of(tmp_path, f"{heading}\nx,1,1,1,1\n"))
+        assert "must have the column 'box', but row 1 does not name it" in text
+    text = refused(csv_of(tmp_path, f"{name},NPV,chance\nA,1,1\n"))
+    assert "must have the column 'cost'" in text
+
+
+def test_a_title_is_a_text_of_one_cell(tmp_path):
+    rows = "Sites: 2027 shortlist\nnote,two cells\noutside opt: €250\nbox,NPV,p,cost\nA,9,1,1\n"
+    reading = read_table(csv_of(tmp_path, rows))
+    assert reading.title == "Sites: 2027 shortlist"
+    assert "rows above the heading not read: note two cells, outside opt: €250" in reading.lines
+    assert read_table(csv_of(tmp_path, rows.partition("\n")[2])).title is None
+    long = "The sites that may be surveyed in the coming year, and what is known of them"
+    assert read_table(csv_of(tmp_path, f'"{long}"\n{rows}')).title == long
+
+
+def test_months_are_called_months_in_a_report(tmp_path):
+    path = csv_of(tmp_path, "rate,8% per year\nStage,NPV,chance,cost,Duration (months)\n"
+                            "A,90,1,1,24\n")  # fmt: skip
+    assert read_table(path).time == "months"
+    assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 0
+    page = (tmp_path / "x.html").read_text("utf-8")
+    assert "24 months" in page
+    assert "units of time" not in page.partition("<script")[0]
+
+
 def test_what_was_read_as_what_is_said(tmp_path):
     path = csv_of(tmp_path, "Plan for Q3\noutside option,5\nbox,NPV,note,chance,cost (€)\n"
                             "A,9,x,1,1\n")  # fmt: skip
     lines = read_table(path).lines
     assert lines == (
+        "title: Plan for Q3",
         "columns: box, NPV (reward), chance (probability), cost (€) (cost)",
         "columns not read: note",
-        "rows above the heading not read: Plan for Q3",
         "unit: €",
         "outside option: €5",
     )

@@ -230,12 +230,12 @@ def such(n: int, one: str) -> str:
 def with_unit(text: str, unit: str) -> str:
     """A written number with its unit.
 
-    >>> with_unit("-500", "$"), with_unit("0.4", "$"), with_unit("12.5", "EUR"), with_unit("∞", "")
-    ('-$500', '$0.40', '12.5 EUR', '∞')
+    >>> with_unit("-500", "$"), with_unit("0.4", "$"), with_unit("12.5", "h"), with_unit("-∞", "$")
+    ('-$500', '$0.40', '12.5 h', '-∞')
     >>> with_unit("-30.8", "$M"), with_unit("30.8", "k€"), with_unit("0.4", "Mio. €")
     ('-$30.8M', '30.8 k€', '0.4 Mio. €')
     """
-    if not unit or text == "none":
+    if not unit or text == "none" or "∞" in text:
         return text
     scale = next((x for x in _SCALES if unit.endswith(x)), "")
     before = unit.removesuffix(scale)

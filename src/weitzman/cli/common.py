@@ -247,7 +247,7 @@ def read_file(path: str, options: Options, *, notes: bool = True) -> TableReadin
     if is_table(path):
         reading = table_reading(path, stated)
         for line in reading.lines if notes else ():  # what was left out; the rest by `check`
-            if line.startswith("columns not read") or "cannot be opened" in line:
+            if " not read: " in line or "cannot be opened" in line:
                 click.echo(f"note: {line}", err=True)
         return reading
     if stated.minimize or stated.comma is not None or stated.sheet is not None:

@@ -110,14 +110,15 @@ def _write(file: str, options: Options, path: str, progress: Progress | None) ->
     from ..show.report import write_report
 
     source, reading = _source(file, options)
-    title, words, name = None, None, common.STDIN if options.file == "-" else os.path.basename(file)
+    name = common.STDIN if options.file == "-" else os.path.basename(file)
+    title, words = None, options.words or ("box", "open")
     if reading is not None:
-        title, words = reading.title, reading.words
+        title, words = reading.title, (*(options.words or reading.words), reading.time)
     write_report(
         source, path, title=options.title if options.title is not None else title or name,
         limit=options.limit or sys.maxsize, runs=options.runs, progress=progress,
         ranges=None if reading is None else reading.ranges,
-        words=options.words or words or ("box", "open"),
+        words=words,
     )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ class Heading(NamedTuple):
     units: dict[str, str]
     rows: list[SheetRow]
     ignored: list[str]
-    above: list[str]
+    above: list[list[str]]
 
 
 def heading(found: list[Sheet], name: str | None = None) -> Heading:
@@ -121,12 +121,13 @@ def heading(found: list[Sheet], name: str | None = None) -> Heading:
             f"{shlex.quote(whole[0][0].name)}."
         )
     if not tables:
-        rows = ((sheet, row) for sheet in some for row in sheet.rows[:_DEEPEST])
-        sheet, row = max(rows, key=lambda x: len(_columns(x[1])))
-        near = f" {_place(row, sheet.name).capitalize()} comes closest." if _columns(row) else ""
+        rows = ((sheet, i) for sheet in some for i in range(min(len(sheet.rows), _DEEPEST)))
+        sheet, i = max(rows, key=lambda x: len(_columns(x[0].rows[x[1]])))
+        if len(_columns(sheet.rows[i])) > 1:
+            return _heading(sheet, i)  # which says what is missing
         raise InvalidFile(
-            f"one row must name the columns (box, parent, parent_state, state, reward, "
-            f"probability, cost), but none does.{near} weitzman template writes a sheet to fill in."
+            "one row must name the columns (box, parent, parent_state, state, reward, "
+            "probability, cost), but none does. weitzman template writes a sheet to fill in."
         )
     return _heading(*(whole or tables)[0])
 
@@ -149,7 +150,17 @@ def _row_of_heading(sheet: Sheet) -> int | None:
 
 
 def _columns(row: SheetRow) -> set[str]:
-    return {x.column for x in map(_named, row.cells) if x and not x.end}
+    return {x.column for x in _names(row) if x and not x.end}
+
+
+def _names(row: SheetRow) -> list[Named | None]:
+    """What the headings of a row name; if none names the box, the one before all others does."""
+    found = [*map(_named, row.cells)]
+    known = {x.column: i for i, x in reversed([*enumerate(found)]) if x}
+    unknown = [i for i in range(min(known.values(), default=0)) if isinstance(row.cells[i], str)]
+    if "box" not in known and len(known) > 1 and len(unknown) == 1:
+        found[unknown[0]] = Named("box")
+    return found
 
 
 def _place(row: SheetRow, sheet: str) -> str:
@@ -193,7 +204,7 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     columns: dict[str, int] = {}
     titles: dict[str, str] = {}
     units: dict[str, str] = {}
-    found = [_named(cell) for cell in row.cells]
+    found = _names(row)
     own = {x.column for cell, x in zip(row.cells, found, strict=True)
            if x and not x.end and _plain(cell) == x.column}  # fmt: skip
     ignored: list[str] = []
@@ -215,13 +226,14 @@ def _heading(sheet: Sheet, at: int) -> Heading:
     if missing := _missing(columns):
         hint = like(missing[0], ignored).replace("did you mean", "is it")
         others = f" Not known: {', '.join(x[:30] for x in ignored[:8])}." if ignored else ""
+        lacking = " and the column ".join(map(repr, missing))
         raise InvalidFile(
-            f"a table must have the column {missing[0]!r}, but {_place(row, sheet.name)} does not "
-            f"name it ({such(len(missing), 'column')}{hint}). Name the columns box, parent, "
-            f"parent_state, state, reward, probability, cost.{others}"
+            f"a table must have the column {lacking}, but {_place(row, sheet.name)} does not "
+            f"name {'it' if len(missing) == 1 else 'them'} ({such(len(missing), 'column')}{hint}). "
+            f"Name the columns box, parent, parent_state, state, reward, probability, cost.{others}"
         )
     first: dict[str, Said] = {}
-    unread: list[str] = []
+    unread: list[list[str]] = []
     for r in above:
         for x in (said := _settings(r)):
             if first.setdefault(x.key, x).value != x.value:
@@ -229,7 +241,7 @@ def _heading(sheet: Sheet, at: int) -> Heading:
                     f"{x.where} must be said once, but it is {x.value!r} here and "
                     f"{first[x.key].value!r} in {first[x.key].where}. Delete one of them."
                 )
-        unread += [] if said else [" ".join(str(c) for c in r.cells if c not in (None, ""))[:60]]
+        unread += [] if said else [[str(c) for c in r.cells if c not in (None, "")]]
     rows = _unmerged(sheet, sheet.rows[at + 1 :])
     return Heading(columns, titles, list(first.values()), units, rows, ignored, unread)
 

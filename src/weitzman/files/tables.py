@@ -85,6 +85,7 @@ class TableOptions(NamedTuple):
 
 
 _TITLE = 100  # letters of a title above the heading
+_SETTING_LIKE = re.compile(r".*[:=] *\W?[\d.,]+ *\S{0,3}")  # perhaps mistyped: no title
 
 
 class Words(NamedTuple):
@@ -102,6 +103,7 @@ class TableReading(NamedTuple):
     lines: tuple[str, ...] = ()
     words: Words = Words()
     title: str | None = None
+    time: str = "units of time"
 
 
 AS_WRITTEN = TableOptions()
@@ -123,6 +125,9 @@ class _Table:
         self.columns: dict[str, list[Any]] = {c: [] for c in head.columns}
         self.spreads: dict[str, list[Spread | None]] = {}
         self.lines: list[str] = []
+        self.title = next((x for x, *more in head.above if not more and len(x) <= _TITLE
+                           and not _SETTING_LIKE.fullmatch(x)), None)  # fmt: skip
+        self.time = "units of time"
         self.stated_error = 0.0
         self.revealed: set[tuple[str, str]] = set()  # boxes and states whose reward was a law
         self._read()
@@ -168,8 +173,8 @@ class _Table:
             lines.append(f"{box} cannot be opened after {state}: the table has no rows for it")
         called = {key: str(x.value).strip() for key in Words._fields
                   if (x := self.said.get(f"{key}_word"))}  # fmt: skip
-        title = next((x for x in self.head.above if len(x) <= _TITLE), None)
-        return TableReading(forest, ranges, tuple(lines), Words(**called), title)
+        words = Words(**called)
+        return TableReading(forest, ranges, tuple(lines), words, self.title, self.time)
 
     # -- cells ------------------------------------------------------------------------------------
 
@@ -463,13 +468,14 @@ class _Table:
         found = rate.continuous
         if period and per:
             found *= PER_YEAR[per] / PER_YEAR[period]
+        self.time = f"{period or per}s" if period or per else self.time
         how = "continuous: a factor of exp(-rate · time)"
         if rate.compounded is not None:
             how = f'compounded once a {per}; "continuous rate" is the other convention'
         name += f" per {rate.per}" if rate.per and not re.search("[a-z]", name) else ""
         self.lines.append(
             f"rate: {name}, {how}; "
-            f"durations in {period or per or 'the same unit of time'}{'s' if period or per else ''}"
+            f"durations in {self.time if period or per else 'the same unit of time'}"
         )
         return found
 
@@ -667,8 +673,8 @@ class _Table:
             self._replace(new)
             self.revealed.add((label(box), label(state)))
             self.lines.append(
-                f"the reward of {box} ({label(state)}) is a distribution, made into {len(parts)} "
-                f"states; the value is off by at most {law.error:.2g} for it"
+                f"the reward of {box}{f' ({label(state)})' if head else ''} is a distribution, "
+                f"made into {len(parts)} states; the value is off by at most {law.error:.2g} for it"
             )
 
     def _copies(self, box: str) -> float:
@@ -692,8 +698,10 @@ class _Table:
         head = self.head
         read = [title if title.strip().lower() == key else f"{title} ({key})"
                 for key, title in head.titles.items()]  # fmt: skip
-        for what, some in (("columns", read), ("columns not read", head.ignored),
-                           ("rows above the heading not read", head.above)):  # fmt: skip
+        above = [" ".join(x)[:60] for x in head.above if x != [self.title]]
+        for what, some in (("title", [self.title] if self.title else []), ("columns", read),
+                           ("columns not read", head.ignored),
+                           ("rows above the heading not read", above)):  # fmt: skip
             if some:
                 yield f"{what}: {', '.join(some)}"
         yield f"unit: {forest.unit or 'none is given'}"

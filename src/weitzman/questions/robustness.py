@@ -88,7 +88,7 @@ class Tornado(ResultTable):
         return [["number", "low", "high", "first"]] + [
             [
                 f"{s.number} of {s.box}" if s.box else s.number, say(s.low), say(s.high),
-                f"{s.first_low} / {s.first_high}" if s.turns else "",
+                f"{s.first_low or 'nothing'} / {s.first_high or 'nothing'}" if s.turns else "",
             ]
             for s in self.swings
         ]  # fmt: skip

@@ -192,13 +192,13 @@ class Workbench:
         The file that is read now and written by ``save``. It may not exist yet.
     read : function, optional
         How the problem is read, if not by :func:`load` from ``path``.
-    words : (str, str)
+    words : tuple of str
         What a box is called, and what is done with it.
     """
 
     def __init__(
         self, path: str | None = None, *, read: Callable[[], Forest] | None = None,
-        words: tuple[str, str] = ("box", "open"),
+        words: tuple[str, ...] = ("box", "open"),
     ) -> None:  # fmt: skip
         self.own, self._read_own, self.words = OwnFile(path), read, words
         self._solved: OrderedDict[int, Solution] = OrderedDict()

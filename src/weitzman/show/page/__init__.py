@@ -62,15 +62,18 @@ def name(text: str) -> Markup:
     return h("bdi", text)
 
 
-def forms(box: str, verb: str) -> dict[str, str]:
+def forms(box: str, verb: str, time: str = "units of time") -> dict[str, str]:
     """The forms of "box" and "open" and what to write instead, from the user's noun and verb.
+
+    The same of the unit of time.
 
     >>> found = forms("study", "plan")
     >>> found["Boxes"], found["opened"], found["opens"]
     ('Studies', 'planned', 'plans')
     """
+    units = {} if time == "units of time" else {"units of time": time}
     if (box, verb) == ("box", "open"):
-        return {}
+        return units
 
     def ending(word: str, s: str) -> str:
         if re.search("[^aeiou]y$", word):
@@ -88,7 +91,7 @@ def forms(box: str, verb: str) -> dict[str, str]:
         "opens": ending(verb, "s"), "opened": past, "opening": ending(verb, "ing"),
         "openings": f"{ending(box, 's')} {past}",
     }  # fmt: skip
-    return found | {key.capitalize(): x[:1].upper() + x[1:] for key, x in found.items()}
+    return units | found | {key.capitalize(): x[:1].upper() + x[1:] for key, x in found.items()}
 
 
 _PAST = {

@@ -52,7 +52,7 @@ _SCRIPT = "This part needs JavaScript. The text and the tables do not."
 
 def write_report(
     source: Source, path: Path, *, title: str | None = None, limit: int = TOP, runs: int = RUNS,
-    ranges: Ranges | None = None, words: tuple[str, str] = ("box", "open"),
+    ranges: Ranges | None = None, words: tuple[str, ...] = ("box", "open"),
     progress: Progress | None = None,
 ) -> None:  # fmt: skip
     """Write a report as one HTML file that needs nothing else, not even a network.
@@ -76,8 +76,9 @@ def write_report(
         How many runs may be started, if a fitted model is given.
     ranges : Ranges, optional
         Numbers that are not known for sure, as :func:`weitzman.files.read_ranges` finds them.
-    words : (str, str)
-        What a box is called, and what is done with it: ``("stage", "run")``.
+    words : tuple of str
+        What a box is called, what is done with it, and units of time: ``("stage", "run")``,
+        ``("stage", "run", "months")``.
     progress : callable, optional
         Called with (done, total).
 
@@ -134,7 +135,7 @@ def ending(name: str) -> str:
     return kind
 
 
-def render(c: Content, title: str | None = None, words: tuple[str, str] = ("box", "open")) -> str:
+def render(c: Content, title: str | None = None, words: tuple[str, ...] = ("box", "open")) -> str:
     """The whole page."""
     called, f = forms(*words), c.forest
     states = {x for v in c.keep.tolist() if called for x in f.states(v)}

@@ -106,7 +106,8 @@ def figures(c: Content) -> Iterator[tuple[str, Child, Child]]:
     time = f", {about(e.time)} units of time" if f.durations is not None else ""
     yield "Expected cost", near(c, e.spend), f"{boxes} opened on average{time}"
     low, high = (near(c, x) for x in c.quantiles)
-    loss = "Chance of costing more" if f.minimize else "Chance of a loss"
+    loss = "Chance of a loss" if nothing == 0 else "Worse than doing nothing"
+    loss = "Chance of costing more" if f.minimize else loss
     what = (loss, _chance(c)) if math.isfinite(nothing) else ("Nine in ten", "")
     yield *what, ["nine in ten end between ", low, " and ", high]
 
@@ -134,18 +135,21 @@ def changing(c: Content) -> Child:
     for w in c.what_if:
         title, most = c.forest.name(w.box), w.break_even.first_below or math.inf
         if title == c.solution.first_box and most < math.inf:
-            now = [" (now ", near(c, w.now), ")"]
-            parts.append(["a cost of ", name(title), " above ", near(c, most), now])
+            tied = most <= w.now * (1 + _ROUNDING)
+            more = [] if tied else [" above ", near(c, most), " (now ", near(c, w.now), ")"]
+            parts.append([f"{'any higher' if tied else 'a'} cost of ", name(title), *more])
     swings = c.answers["swings"] or {"rows": []}
     rows = [
         row for row in swings["rows"]
         if row["number"] != "cost" and math.isfinite(row["turnsAt"] or math.nan)
     ]  # fmt: skip
     for row in sorted(rows, key=lambda row: abs(row["turnsAt"]))[: 2 - len(parts[:1])]:
-        by = f"{percent(abs(row['turnsAt']))} {'lower' if row['turnsAt'] < 0 else 'higher'}"
+        size, way = abs(row["turnsAt"]), "lower" if row["turnsAt"] < 0 else "higher"
         of = [" of ", name(row["box"])] if row["box"] else None
         number = "loss" if c.forest.minimize and row["number"] == "reward" else row["number"]
-        parts.append([f"the {number}", of, f" {by}"])
+        tied = size <= _ROUNDING
+        parts.append([f"any {way} {number}" if tied else f"the {number}", of,
+                      None if tied else f" {percent(size)} {way}"])  # fmt: skip
     return [_listed(parts, " or "), "."] if parts else None
 
 

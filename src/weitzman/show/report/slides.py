@@ -27,8 +27,8 @@ _INK, _MUTED, _LOW, _HIGH = "1B2A33", "5B6870", "9BCDEB", "0072B2"
 _TOP, _LEFT, _WIDE, _HIGH_ROOM = 1.5, 0.6, 12.1, 5.5  # inches below the title
 
 
-def write_slides(c: Content, path: str, title: str | None, words: tuple[str, str]) -> None:
-    """Write the slides; ``words`` are what a box is called and what is done with it."""
+def write_slides(c: Content, path: str, title: str | None, words: tuple[str, ...]) -> None:
+    """Write the slides; ``words`` as in a report."""
     pptx = need("pptx", "slides")
     deck, called = pptx.Presentation(), forms(*words)
     deck.slide_width, deck.slide_height = (pptx.util.Inches(x) for x in (13.333, 7.5))
