@@ -127,6 +127,13 @@ def test_the_printed_look_up_is_wrong() -> None:
         f = random_line(seed, random_costs=False, signals=False)
         levels = [Fraction(x) for x in payoff_table(f).levels.tolist()]
         wrong += any(bellman(f, x, 0, 0, printed=True) != bellman(f, x, 0, 0) for x in levels)
+        table = payoff_table(f, printed=True)
+        for v, phi in enumerate(table.phi):
+            exact = [
+                [float(bellman(f, x, v, s, printed=True)) for s in range(phi.shape[1])]
+                for x in levels
+            ]
+            assert phi == pytest.approx(np.array(exact), abs=1e-12)
     assert wrong > 20
 
 

@@ -85,6 +85,7 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     ],
     "payoff_table": lambda f, s: engine.payoff_table(f.take([0, 1])).phi,
     "difference": lambda f, s: policy.difference(s, Policy.of(f, 1.0), 200).mean,
+    "printed_phi": lambda f, s: policy.printed_phi(f.take([0, 1])),
     "equivalent_box": lambda f, s: weitzman.solve(policy.equivalent_box(s)).value,
     "payoff_law": lambda f, s: [policy.payoff_law(s).values, policy.payoff_law(s).chances],
     "approximate": lambda f, s: [

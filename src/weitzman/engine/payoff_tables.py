@@ -38,12 +38,15 @@ class PayoffTable:
         the box before showed s. One column for the first box.
     opens : tuple of n arrays of bool
         Whether the best policy opens box i there (1) or stops (0); it stops at equality.
+    printed : bool
+        Whether this is the table with the paper's look-up, whose numbers are no policy's.
     """
 
     forest: Forest
     levels: FloatArray
     phi: tuple[FloatArray, ...]
     opens: tuple[BoolArray, ...]
+    printed: bool = False
 
     def future(self, box: int, level: int, state: int = 0) -> dict[End, float]:
         """The joint law of the paper's future max reward and future cost from one entry on.
@@ -71,7 +74,8 @@ class PayoffTable:
         prices = np.broadcast_to(cost[state if len(cost) > 1 else 0], len(rewards))
         found: dict[End, float] = {}
         for y in np.flatnonzero(law[state]).tolist():
-            after = self.future(box + 1, self._raised(level, rewards[y]), y)
+            held = level if self.printed else self._raised(level, rewards[y])
+            after = self.future(box + 1, held, y)
             for (best, spent), chance in after.items():
                 end = (
                     float(f.sign * max(f.sign * best, f.sign * rewards[y])),
@@ -88,7 +92,7 @@ class PayoffTable:
         return f"PayoffTable({len(self.phi)} boxes, {len(self.levels)} levels)"
 
 
-def payoff_table(forest: Forest) -> PayoffTable:
+def payoff_table(forest: Forest, *, printed: bool = False) -> PayoffTable:
     """Equivalent rewards and decisions of a line of boxes, tabulated as in the paper.
 
     ``solve`` needs no table and gives the same values for any amount in hand; the table shows the
@@ -98,6 +102,8 @@ def payoff_table(forest: Forest) -> PayoffTable:
     ----------
     forest : Forest
         One finite line without copies, as :func:`~weitzman.line` makes it.
+    printed : bool
+        Fill in the table as the paper prints it: with x still in hand once a box has shown more.
 
     Examples
     --------
@@ -110,6 +116,11 @@ def payoff_table(forest: Forest) -> PayoffTable:
     ([0.0, 7.0], [1.75, 7.0])
     >>> table.future(0, 0)
     {(7.0, 5.25): 1.0}
+
+    The printed look-up pays for both boxes, so that opening the first seems not to pay.
+
+    >>> payoff_table(two, printed=True).phi[0][:, 0].tolist()
+    [0.0, 7.0]
     """
     f = forest
     if f.endless.any() or (f.count > 1).any() or (f.parent != np.arange(-1, len(f) - 1)).any():
@@ -125,12 +136,25 @@ def payoff_table(forest: Forest) -> PayoffTable:
     after = np.repeat(levels[:, None], f.rewards.shape[f.reward[-1], 1], axis=1)
     for v in range(len(f) - 1, -1, -1):
         rewards, law = f.sign * f.rewards[int(f.reward[v])][0], f.laws[int(f.law[v])]
-        place = np.searchsorted(levels, rewards)
-        rank = np.maximum(np.arange(len(levels))[:, None], place)
-        then = np.take_along_axis(after, rank, axis=0)[:, None, :]
+        if printed:
+            so_far = PayoffTable(f, f.sign * levels, (), (*[after > 0] * (v + 1), *opens), True)
+            then = _printed(so_far, v, levels, rewards)
+        else:
+            rank = np.maximum(np.arange(len(levels))[:, None], np.searchsorted(levels, rewards))
+            then = np.take_along_axis(after, rank, axis=0)
         with np.errstate(invalid="ignore"):  # no chance of minus infinity is nothing
-            on = np.where(law > 0, law * then, 0.0).sum(axis=2) - mean_cost(f, v)
+            on = np.where(law > 0, law * then[:, None, :], 0.0).sum(axis=2) - mean_cost(f, v)
         opens.insert(0, on > levels[:, None])
         after = np.maximum(levels[:, None], on)
         phi.insert(0, f.sign * after)
-    return PayoffTable(f, f.sign * levels, tuple(phi), tuple(opens))
+    return PayoffTable(f, f.sign * levels, tuple(phi), tuple(opens), printed)
+
+
+def _printed(table: PayoffTable, v: int, levels: FloatArray, rewards: FloatArray) -> FloatArray:
+    """E max(x, r_y, later) less what later costs, for each level x and state y of a box."""
+    sign = table.forest.sign
+    return np.array([[
+        sum(p * (max(x, r, sign * best) - spent)
+            for (best, spent), p in table.future(v + 1, i, y).items())
+        for y, r in enumerate(rewards.tolist())
+    ] for i, x in enumerate(levels.tolist())])  # fmt: skip

@@ -18,8 +18,10 @@ from .._common.arrays import FloatArray, IntArray
 from ..engine.indices import Policy
 from ..engine.small import rank
 from ..engine.solution import Solution, as_policy
-from ..engine.weights import takes_several
-from ..errors import TooLarge
+from ..engine.solver import solve
+from ..engine.weights import mean_cost, takes_several
+from ..errors import InvalidArgument, TooLarge
+from ..forest.builder import side_by_side
 from ..forest.model import Forest
 from .walk import Walk
 
@@ -83,6 +85,48 @@ def equivalent_box(policy: Solution | Policy, *, held: float | None = None) -> F
         law=[np.bincount(place.reshape(-1), weights=ends.chance)], outside=f.outside,
         minimize=f.minimize, risk_tolerance=f.risk_tolerance, stated_error=f.stated_error,
     )  # fmt: skip
+
+
+def printed_phi(forest: Forest) -> float:
+    """The paper's equation for the root of a tree, as printed; too low where the decision counts.
+
+    Of three ways the best is taken before anything is seen: to keep the outside option, to open the
+    root alone, or the root and then the rest, contracted into one box. ``Solution.phi`` is right.
+
+    Parameters
+    ----------
+    forest : Forest
+        One tree without endless lines.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> tree = weitzman.Forest.from_arrays(
+    ...     parent=[-1, 0, 0], cost=[1, 3, 3], rewards=[0, 10],
+    ...     law=[[0.5, 0.5], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2])
+    >>> printed_phi(tree), weitzman.solve(tree).value
+    (4.0, 5.5)
+    """
+    f = forest
+    f.must_be_plain("the printed equation")
+    f.must_end("the printed equation")
+    if len(f.roots) != 1 or f.count[f.roots[0]] > 1:
+        raise InvalidArgument("the printed equation is for one tree. Use forest.subtree.")
+    root, x = int(f.roots[0]), f.sign * f.outside
+    own, kids = f.sign * f.rewards[int(f.reward[root])][0], f.children(root).tolist()
+    alone, both = -mean_cost(f, root)[0], -mean_cost(f, root)[0]
+    for y, p in enumerate(f.laws[int(f.law[root])][0].tolist()):
+        if p == 0:
+            continue
+        held = max(x, own[y])
+        alone += p * held
+        if kids:
+            trees = [f.subtree(kid, y) for kid in kids]
+            rest = side_by_side(trees, counts=f.count[kids].tolist(), outside=f.outside)
+            box = equivalent_box(solve(rest))
+            later = np.maximum(held, f.sign * box.rewards[0][0]) - box.costs[0][0]
+            both += p * float(box.laws[0][0] @ later)
+    return float(f.sign * max(x, alone, both if kids else alone))
 
 
 def state_called(forest: Forest, box: int, state: int) -> str | int:
