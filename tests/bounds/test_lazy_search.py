@@ -239,7 +239,8 @@ def test_a_resumed_search_goes_on_as_it_would_have(tmp_path):
 
 def test_what_was_handed_out_is_handed_out_again(tmp_path):
     path = tmp_path / "run.db"
-    box = LazySearch(hashed(depth=40), budget=100, journal=path).ask()
+    with LazySearch(hashed(depth=40), budget=100, journal=path) as first:
+        box = first.ask()
     search = LazySearch.resume(hashed(depth=40), path, budget=100)
     assert search.pending == [box]
     assert search.ask() == box

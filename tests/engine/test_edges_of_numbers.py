@@ -228,3 +228,13 @@ def test_a_hopeless_box_costs_no_digits_of_what_is_certain(outside):
     )  # fmt: skip
     assert weitzman.solve(forest).value == pytest.approx(22.55, abs=1e-13)
     assert weitzman.solve(forest, exact=True).value == pytest.approx(22.55, abs=1e-13)
+
+
+def test_a_hopeless_outside_option_costs_no_digits_of_chances_that_nearly_sum_to_one():
+    """Six sixths are 1 - 1e-16, which is not a chance of ending with -1e15."""
+    forest = Forest.from_arrays(
+        parent=[-1], cost=[0.0], rewards=[[1.0, 2.0, 7.0, 9.0, 10.0, 19.0]], law=[[1 / 6] * 6],
+        outside=-1e15,
+    )  # fmt: skip
+    assert weitzman.solve(forest).value == pytest.approx(8.0, abs=1e-12)
+    assert weitzman.solve(forest, exact=True).value == pytest.approx(8.0, abs=1e-12)

@@ -100,14 +100,11 @@ class LazyForest:
     in for them, in one of two ways:
 
     * ``least_cost`` and ``branching``, if all nodes but the roots share one law and one vector of
-      rewards: then the endless tree in which every node has ``branching`` children at the least
-      cost is worth at least as much as the real tree. This is checked for every node that comes up.
+      rewards; this is checked for every node that comes up.
     * ``bound``: a number that no reward below any node exceeds; or a function that is called with a
-      node and gives a number, one number for each of its states, or a :class:`Node`. A number
-      bounds the indices below: with a higher reward in hand, continuing there does not pay.
-      The best reward that can be found there is a valid bound; the expected payoff is not. A
-      :class:`Node` stands for a box that is worth at least as much as everything below, in every
-      situation. The bound is not checked; only contradictions are reported.
+      node and gives a number, one number for each of its states, or a :class:`Node`, which is worth
+      at least as much as everything below, in every situation. The best reward that can be found
+      there is a valid bound; the expected payoff is not. Only contradictions are reported.
 
     Parameters
     ----------

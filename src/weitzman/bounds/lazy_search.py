@@ -116,7 +116,7 @@ class LazySearch(Standing):
         """The box to open next; None: stop. The same box until you call ``tell`` or ``release``."""
         if pending := self.pending:
             return pending[0]
-        self._catch_up()
+        self._now()
         return self._search.ask()
 
     def tell(
@@ -130,12 +130,12 @@ class LazySearch(Standing):
         try:
             self._search.policy.forest.box(box)
         except UnknownName:  # perhaps a child of the box told last
-            self._catch_up()
+            self._now()
         self._search.tell(box, state, reward=reward, cost=cost)
 
     def undo(self, box: str | None = None) -> str:
         """Take an answer back, as in :meth:`Search.undo <weitzman.Search.undo>`."""
-        self._catch_up()
+        self._now()
         said = self._search.undo(box)
         self._told = -1
         return said
@@ -188,15 +188,12 @@ class LazySearch(Standing):
     # -- details -------------------------------------------------------------------------------
 
     def _now(self) -> _Found:
-        self._catch_up()
-        return self._found
-
-    def _catch_up(self) -> None:
-        """Decide again if there are answers that the model does not have."""
+        """What is known, decided again if there are answers that the model does not have."""
         history = self.history
         if len(history) != self._told:
             self._record.substitute(self._decide(history, self.best))
             self._told = len(history)
+        return self._found
 
     def _decide(self, history: list[Opened], best: float) -> Policy:
         """Expand until the decision is good enough; the lower bounds of the indices as a policy."""

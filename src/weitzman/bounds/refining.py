@@ -13,12 +13,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray
+from .._common.arrays import IntArray
 from ..engine.indices import choose
 from ..engine.plan import Progress
 from ..engine.solution import Solution
@@ -54,10 +53,7 @@ class Situation(NamedTuple):
 
 
 class InPlay:
-    """The nodes in play, those of the situation first, numbered in the order of arrival.
-
-    So the result depends on the situation, not on earlier questions.
-    """
+    """The nodes in play, those of the situation first, numbered in the order of arrival."""
 
     def __init__(
         self, tree: LazyTree, bounds: GivenBound | StaticBound, situation: Situation
@@ -84,10 +80,7 @@ class InPlay:
         return np.flatnonzero(np.array(self.tip))
 
     def forest(self, *, stand_ins: bool = False, named: bool = False) -> Forest:
-        """The nodes in play alone, or with a stand-in below each tip.
-
-        Names are only needed for error messages.
-        """
+        """The nodes in play alone, or with a stand-in below each tip; errors need names."""
         t, roots = self.tree, self.situation.closed
         node = np.array(self.node, np.int64)
         after = np.full(len(node), -1)
@@ -141,10 +134,7 @@ class InPlay:
 
 
 class PlayBracket:
-    """Bounds on the value of a situation and on the index of each node that can be opened.
-
-    All are signed so that higher is better.
-    """
+    """Bounds on the value and the indices of a situation, signed so that higher is better."""
 
     def __init__(self, play: InPlay, tolerance: float, threads: int | None) -> None:
         self.play, self.tolerance, self.tips = play, tolerance, play.tips()
@@ -157,25 +147,10 @@ class PlayBracket:
             self.high = solve(raised, tolerance=tolerance, threads=threads)
         self.lower = self.sign * self.low.value - self.low.gap  # merged breakpoints included
         self.upper = self.sign * self.high.value
-
-    @cached_property
-    def span(self) -> float:
-        """The range of the rewards, those of the stand-ins and the best so far among them."""
-        return span(self.high.forest)
-
-    @cached_property
-    def low_index(self) -> FloatArray:
-        """No index of the situation is lower."""
-        return self._indices(self.low)
-
-    @cached_property
-    def high_index(self) -> FloatArray:
-        """No index of the situation is higher."""
-        return self._indices(self.high)
-
-    def _indices(self, solution: Solution) -> FloatArray:
-        at, index = solution.index_columns()
-        return self.sign * index[at[: len(self.play.situation.closed)]]
+        self.span = span(self.high.forest)  # those of the stand-ins and the best so far among them
+        columns = (x.index_columns() for x in (self.low, self.high))
+        n = len(play.situation.closed)  # no index of the situation is lower, or higher
+        self.low_index, self.high_index = (self.sign * index[at[:n]] for at, index in columns)
 
     def relevant(self, wanted: int) -> IntArray:
         """The first tips below which something could be worth opening, up to a number of them."""
@@ -252,10 +227,7 @@ def refine(
 
 
 def _expand(play: InPlay, tips: IntArray, wanted: int) -> int:
-    """Expand tips, and if they are very few also what comes up below them, level by level.
-
-    So a line is not solved again for each of its boxes.
-    """
+    """Expand tips; if they are very few also what comes up below: a line is not solved often."""
     waiting, few = deque(tips.tolist()), _FEW * len(tips) < wanted
     done = 0
     while waiting and done < wanted:
@@ -304,8 +276,7 @@ def _promising(
 ) -> tuple[IntArray, int]:
     """The tips to expand, and how many episodes to play the next time.
 
-    The gap comes from the tips that the search would reach if the stand-ins were real, so the tips
-    that it reaches most often come first. Other tips are expanded only when none of these is left.
+    First come those that the search would reach most often if the stand-ins were real.
     """
     most = max(_MANY_EPISODES, _PER_NODE * len(bracket.play))
     while True:

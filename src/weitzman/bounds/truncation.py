@@ -159,10 +159,7 @@ def truncate(forest: Forest, *, gap: float) -> Truncation:
 
 
 def _unrolled(f: Forest, levels: int) -> tuple[Forest, IntArray]:
-    """Endless lines written down to a number of levels, and the old box of each new one.
-
-    What follows further down is an endless box. Boxes along line B are ``"B#1"``, ``"B#2"``, ...
-    """
+    """Endless lines written down to a number of levels, and the old box of each new one."""
     lines = np.flatnonzero(f.endless)
     depth = depths(f.parent)
     more = np.maximum(levels - depth[lines], 0)  # boxes added to each line
@@ -224,12 +221,9 @@ class _DepthSearch:
             t = after
 
     def least(self, high: int, best: float) -> int:
-        """The least depth up to ``high`` that is within the gap of the bound.
-
-        Losses mostly fall by a constant factor per level, so a straight line through their
-        logarithms shows where to look; every other time the interval is halved, in case they do
-        not.
-        """
+        """The least depth up to ``high`` that is within the gap of the bound."""
+        # losses mostly fall by a constant factor per level, so a straight line through their
+        # logarithms shows where to look; every other time the interval is halved
         low = max((t for t in self._lower if best - self.lower(t) > self.gap), default=0)
         high = min((t for t in self._lower if low < t <= high), default=high)
         halve = False

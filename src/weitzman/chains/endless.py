@@ -263,10 +263,8 @@ def fixed_point(
     .. math:: \varphi(y, s) \leftarrow \max\{y, -c + \sum_j p_{sj}\,
               \varphi(\max(y, r_j), j)\}
 
-    starts at y, so step n gives the value of a line of n boxes. An error survives a step only with
-    the probability of missing the top reward, so the contraction factor is
-    :math:`q = \max_s (1 - p_{s,\text{top}})` over the states below the top. It must be below one:
-    from every state, the top must be possible in one step.
+    starts at y, so step n gives the value of a line of n boxes. From every state, the top must be
+    possible in one step: the error shrinks by the probability of missing it.
 
     Parameters
     ----------

@@ -38,6 +38,7 @@ T = TypeVar("T")
 _PARTS = 64  # fixed, so that the result does not depend on the number of threads
 _PART_LEAST = 2048  # operations below which splitting is not worth it
 _CHUNK = 20_000  # operations between two calls of the progress function
+_CERTAIN = 1.0 - 2e-14  # chances that sum to 1 but for rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +219,7 @@ class Plan:
         # what is had for certain, if anything is: beginning at far lower points would cost digits.
         # Of utilities the lowest ends count most, although the slopes there round to 1
         start = self.outside if np.isfinite(self.outside) else float(grid[0])
-        if self.weights.tolerance == 0 and (sure := int((tail == 1.0).sum())) > 0:
+        if self.weights.tolerance == 0 and (sure := int((tail >= _CERTAIN).sum())) > 0:
             start = max(start, float(grid[sure - 1]))
         edges = np.concatenate([[start], np.maximum(grid[over], start)])
         value = start + float(np.sum((tail[over] * np.diff(edges))[::-1]))

@@ -319,13 +319,11 @@ class Curves:
             )
         number = np.repeat(np.arange(len(shown)), [len(run.steps) for run in shown])
         table: dict[str, Any] = {
-            "task": [shown[i].task for i in number],
-            "run": number,
-            "step": [x for run in shown for x in run.steps],
+            "task": [shown[i].task for i in number], "ended": [shown[i].ended for i in number],
+            "run": number, "step": [x for run in shown for x in run.steps],
             "score": [x for run in shown for x in run.scores],
             cost: [x for run in shown for x in run.costs or [1.0] * len(run.steps)],
-            "ended": [shown[i].ended for i in number],
-        }
+        }  # fmt: skip
         known = all(run.ended is not None for run in runs)
         options = {"ended": "ended" if known else None, "minimize": is_loss(metric)} | options
         names: dict[tuple[str, str], None] = {}

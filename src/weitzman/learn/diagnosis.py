@@ -183,9 +183,8 @@ def knowledge(
         errors[name] = float(np.mean(shared_errors(final, row, final)))
     up = np.argsort(final, kind="stable")
     reached = np.cumsum(row[:, up], axis=1)
-    low, high = (
-        final[up][np.minimum((reached < end).sum(axis=1), len(final) - 1)] for end in _TAILS
-    )
+    places = (np.minimum((reached < end).sum(axis=1), len(final) - 1) for end in _TAILS)
+    low, high = (final[up][place] for place in places)
     return errors, float(np.mean((low <= final) & (final <= high)))
 
 

@@ -177,10 +177,8 @@ class FirstRuns(RunModel):
     price : float
         What one point of score is worth, in units of cost; 1 as long as only the cost of a full run
         is stated and no run has ended.
-    minimize : bool
-        Lower scores are better.
-    rungs : array of int
-        The steps of decisions.
+    minimize, rungs
+        As in :class:`RunModel`.
     scale : float
         What is still open above the best score, in points: see the rule.
     spent : float
@@ -251,10 +249,9 @@ class FirstRuns(RunModel):
         raise InvalidArgument("nothing is known about runs yet, so there is no forest of runs.")
 
     def next_indices(self, runs: Sequence[Shown]) -> FloatArray:
-        """Larger than any worth: highest for the run that is to continue and came the least far.
+        """Larger than any worth, lowest for runs that should not continue.
 
-        A run that is not among the best of its level, or cannot pay, has a lower index than a
-        new run; the worth of the best score, if no run is to continue.
+        The highest is that of the run to continue that came the least far.
         """
         out = np.full(len(runs), -np.inf)
         ends = ((run.steps[-1], run.scores[-1]) for run in runs)
@@ -298,7 +295,11 @@ class FirstRuns(RunModel):
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         n, ceiling = len(curves), ceiling_of(self.limit, self.minimize)
-        whole = _whole(curves, int(self.rungs[-1]))
+        end = curves.start[1:] - 1
+        over = curves.ended | (curves.step[end] >= self.rungs[-1])
+        # runs that came to their end with a score, and not long before the others
+        long = 2 * curves.step[end] >= curves.step[end].max()
+        whole = over & ~np.isnan(curves.score[end]) & long
         able = ~curves.ended & ~np.isin(np.arange(n), stuck)
         price = None if self.full_run_cost else self.price
         if whole.any() and self.full_run_cost:
@@ -313,16 +314,11 @@ class FirstRuns(RunModel):
             )
         encoder = Encoder.of(curves.settings)
         now = replace(
-            self,
-            price=price or 1.0,
-            started=n + unseen,
-            best=bars.best,
-            scale=bars.scale,
-            spent=float(curves.total_cost.sum()),
+            self, price=price or 1.0, started=n + unseen, best=bars.best, scale=bars.scale,
+            spent=float(curves.total_cost.sum()), encoder=encoder,
             rank=_ranked(levels, price) if n >= STARTS else None,
-            encoder=encoder,
             config=encoder.numbers(curves.settings, n) if encoder.names else None,
-        )
+        )  # fmt: skip
         n += unseen
         # the number of runs grows by the same factor each time, whoever started them
         size = STARTS
@@ -361,13 +357,6 @@ def _ranked(levels: OwnLevels, price: float | None) -> FloatArray:
     return rank
 
 
-def _whole(curves: Curves, last: int) -> BoolArray:
-    """Which runs have come to their end with a score, and not long before the others."""
-    end = curves.start[1:] - 1
-    over = (curves.ended | (curves.step[end] >= last)) & ~np.isnan(curves.score[end])
-    return np.asarray(over & (2 * curves.step[end] >= curves.step[end].max()))
-
-
 def from_nothing(
     *, price: float | None = None, full_run_cost: float | None = None, minimize: bool = False,
     limit: float | None = None, last_step: int | None = None,
@@ -376,14 +365,10 @@ def from_nothing(
 
     Parameters
     ----------
-    price : float
-        What one point of score is worth, in units of cost.
-    full_run_cost : float
-        Instead of ``price``: how many points of score a full run costs.
+    price, full_run_cost, limit : float
+        As in :func:`fit`; one of the first two.
     minimize : bool
         Lower scores are better.
-    limit : float, optional
-        The best possible score, such as 1 for an accuracy, if it is known.
     last_step : int, optional
         The last step of a full run, if runs do not end by themselves.
 

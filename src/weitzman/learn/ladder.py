@@ -227,10 +227,7 @@ class CostRatio(NamedTuple):
     expected: float  # and what the log says about the same segments
 
     def warned(self, named: float) -> float:
-        """Warn that costs were scaled, unless the last warning named about the same ratio.
-
-        Returns the ratio named last.
-        """
+        """Warn of scaled costs, unless the last warning named about this ratio; the one named."""
         ratio, runs, paid, expected = self
         if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
             return named
@@ -243,17 +240,16 @@ class CostRatio(NamedTuple):
 
 
 def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) -> CostRatio:
-    """Compare the costs of new runs with the costs of known runs, from the first segment on.
+    """Compare what new runs cost with the usual cost of the segments that they finished.
 
-    Each new run is compared with the usual cost of the segments that it was seen to finish, times
-    ``level``, the relative cost of runs with these settings. A last segment without a score does
-    not count: a run that crashes has not paid for all of it. The log shows how much evidence a
-    single run is: where costs vary a lot in the log, they must differ a lot here.
+    That is multiplied by ``level``, the relative cost of runs with these settings. Where costs vary
+    a lot in the log, they must differ a lot here.
     """
     usual = usual_cost(known)
 
     def apart_of(runs: Ladder, level: FloatArray | float) -> tuple[FloatArray, float, float]:
         """The logarithm of what each run cost over the usual cost, and both sums."""
+        # a last segment without a score does not count: a run that crashes has not paid for it all
         done = runs.seen - np.isnan(runs.last[np.arange(len(runs)), runs.seen - 1])
         seen = np.arange(runs.cost.shape[1]) < done[:, None]
         paid = (runs.cost * seen).sum(axis=1)

@@ -278,10 +278,7 @@ def rising_results(
 
 
 def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
-    """The folders whose event files have a tag, with the settings of the HParams plugin.
-
-    ``SummaryWriter.add_hparams`` makes a folder of its own within the folder of the run.
-    """
+    """The folders whose event files have a tag, with the settings of the HParams plugin."""
     backend = need("tensorboard.backend.event_processing.event_accumulator", "tensorboard")
     make = need("tensorboard.util.tensor_util", "tensorboard").make_ndarray
     names: dict[Path, str] = {}
@@ -303,14 +300,14 @@ def tensorboard_runs(folder: Any, tag: str, cost: str) -> Iterator[LoggedRun]:
             elif tag in tags["tensors"]:  # by TensorFlow's
                 found = log.Tensors(tag)
                 rows = [(x.wall_time, x.step, float(make(x.tensor_proto))) for x in found]
+            # SummaryWriter.add_hparams makes a folder of its own within the folder of the run
             inner = (x for at, x in settings.items() if at.parent == path and x)
             start = log.FirstEventTimestamp() if rows else 0.0
             run = LoggedRun.of(
-                names[path],
-                [(max(time - start, 0.0), step, score) for time, step, score in rows],
+                names[path], [(max(time - start, 0.0), *row) for time, *row in rows],
                 settings=settings[path] or next(inner, {}),
                 names={*tags["scalars"], *tags["tensors"]},
-            )
+            )  # fmt: skip
         yield priced(run, cost)
 
 
@@ -441,11 +438,8 @@ def _offline(path: Path, metric: str, cost: str) -> LoggedRun:
         elif said.HasField("history"):
             rows.append({_STEP: said.history.step.num, **values(said.history.item)})
     there = {key for row in rows for key in row if not key.startswith("_")}
-    kept = [
-        {k: row[k] for k in (_STEP, _TIME, metric) if k in row}
-        for row in rows
-        if row.get(metric) is not None
-    ]
+    shown = (row for row in rows if row.get(metric) is not None)
+    kept = [{k: row[k] for k in (_STEP, _TIME, metric) if k in row} for row in shown]
     if not kept:
         return LoggedRun(name, names=there)
     return _history(name, columns_of(kept), metric, config, cost)
@@ -512,14 +506,12 @@ def mlflow_runs(
                     (max((x.timestamp - start) / 1000, 0.0), x.step, x.value)
                     for x in client.get_metric_history(run.info.run_id, metric)
                 ]
-                found_run = LoggedRun.of(
-                    run.info.run_name or run.info.run_id,
-                    rows,
-                    settings={name: number_or_text(x) for name, x in run.data.params.items()},
+                settings = {name: number_or_text(x) for name, x in run.data.params.items()}
+                yield priced(LoggedRun.of(
+                    run.info.run_name or run.info.run_id, rows, settings=settings,
                     task=experiment.name if len(wanted) > 1 else "",
                     names=getattr(run.data, "metrics", ()),
-                )
-                yield priced(found_run, cost)
+                ), cost)  # fmt: skip
 
 
 def _all_runs(client: Any, experiment: str) -> Iterator[Any]:
@@ -533,10 +525,7 @@ def _all_runs(client: Any, experiment: str) -> Iterator[Any]:
 
 
 def studies_of(source: Any) -> Sequence[Study]:
-    """Studies of one objective: one, several, or all of a storage URL such as sqlite:///study.db.
-
-    They all maximize or all minimize.
-    """
+    """Studies of one objective: one, several, or all of a storage URL."""
     found = list(source) if isinstance(source, (list, tuple)) else [source]
     if isinstance(source, str):
         if "://" not in source:

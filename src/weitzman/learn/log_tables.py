@@ -417,16 +417,14 @@ def _is_number(x: object) -> bool:
 
 
 def _code(x: Any, kind: dict[str, int] | None) -> float:
-    """A setting as a number; NaN if it is missing, or a text in place of a number.
-
-    A category that the log does not have gets a code of its own, so that runs can teach it.
-    """
+    """A setting as a number; NaN if it is missing, or a text in place of a number."""
     if _missing(x):
         return math.nan
     if kind is not None:
         word = str(x)
         if word in kind:
             return kind[word]
+        # a category that the log does not have gets a code of its own, so that runs can teach it
         return float(len(kind) + crc32(word.encode("utf-8", "surrogatepass")))
     if not _is_number(x):
         return math.nan

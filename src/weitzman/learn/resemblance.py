@@ -220,10 +220,7 @@ class ResemblanceModel(RunModel):
     # -- promises ------------------------------------------------------------------------------
 
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
-        """What continuing adds to a worth in hand, after costs, with these runs and new ones.
-
-        The value of lines side by side is the mean of the best capped value.
-        """
+        """What continuing adds to a worth in hand, after costs, with these runs and new ones."""
         laws = [(r, law, 1) for r, _, law in self._laws(runs)]
         if fresh:
             laws.append((0, self._runs.stages[0].usual(), fresh))
@@ -374,10 +371,7 @@ class ResemblanceModel(RunModel):
         return model
 
     def relearned(self, ladder: Ladder, last: ResemblanceModel | None = None) -> ResemblanceModel:
-        """A model with the same options, learned from other runs.
-
-        ``last`` was learned from the first of these runs, and may serve again.
-        """
+        """A model with the same options; ``last`` was learned from the first of these runs."""
         return ResemblanceModel(
             ladder, self.encoder, price=self.price, minimize=self.minimize, options=self.options,
             last=last,
@@ -450,10 +444,8 @@ def fit(
 
 
 def _groups(worth: FloatArray, going: BoolArray, weight: FloatArray, most: int) -> FloatArray:
-    """Runs in about ``most`` groups by worth: the share of each run in its group, (groups, runs).
-
-    The best 0.4 of the groups are single runs, since decisions are made there; lower groups grow.
-    """
+    """Runs in about ``most`` groups by worth: the share of each run in its group."""
+    # the best 0.4 of the groups are single runs, since decisions are made there; lower groups grow
     rows = []
     for kind in (going, ~going):
         down = np.flatnonzero(kind)

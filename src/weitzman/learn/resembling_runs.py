@@ -79,8 +79,8 @@ class Trees:
     def rows(self, known: FloatArray, own: IntArray) -> FloatArray:
         """How much each run resembles each row of what is known; a row sums to 1.
 
-        ``own`` gives the run that a row describes, -1 for none. Such a row is compared by trees
-        that the run did not help to grow, so no run resembles itself.
+        ``own`` is the run that a row describes, -1 for none: trees that it helped to grow say
+        nothing about it.
         """
         leaf, new = self.leaf[:, own], own < 0
         if new.any():
@@ -91,12 +91,10 @@ class Trees:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentCosts:
-    """What a segment cost each run of a stage.
+    """What a segment cost each run: what the segment before did, times the usual growth.
 
-    The cost is that of the segment before, times the usual growth. The growth is a geometric mean,
-    so that a few short segments with inexact times do not decide. Before the first segment, and
-    where runs cost about the same, costs are averaged. Where other runs with the same settings tell
-    more, the growth is shrunken to theirs, and other runs say only how far off that is.
+    The growth is a geometric mean, shrunken to that of runs with the same settings where these tell
+    more. Before the first segment, and where runs cost about the same, costs are averaged.
     """
 
     cost: FloatArray  # what the segment cost,
@@ -169,11 +167,9 @@ class Stage:
         self, known: FloatArray, level: FloatArray, best: FloatArray, group: IntArray,
         own: IntArray | None = None,
     ) -> SegmentLaw:  # fmt: skip
-        """The law of runs by what was seen of them before the segment.
+        """The law of runs by what was seen of them before the segment: features, cost level, ...
 
-        That is their features, the cost level of the segment before, the best score so far (0 at
-        the start), and the number of their settings in the log. ``own`` gives the numbers of these
-        runs in the ladder, if they are in the ladder.
+        ``group`` numbers their settings in the log, ``own`` the runs themselves in the ladder.
         """
         place = np.full(len(known), -1)
         if own is not None:
@@ -216,11 +212,9 @@ class ResemblingRuns:
         cls, ladder: Ladder, encoder: Encoder, usual: FloatArray, *, real: int, trees: int,
         leaf: int, last: ResemblingRuns | None = None,
     ) -> ResemblingRuns:  # fmt: skip
-        """Grow trees for every segment that a run was seen to finish.
+        """Trees for every segment that a run was seen to finish; the first ``real`` were logged.
 
-        The first ``real`` runs were logged, the others are imagined. ``last`` was made from the
-        first of these runs. Its trees serve again, with all runs in their leaves, as long as there
-        are not many more runs than the trees were grown from.
+        ``last`` was made from the first of these runs, and its trees may serve again.
         """
         levels = levels_of(ladder, usual)
         if last is not None and levels.any() != last.levels.any():
