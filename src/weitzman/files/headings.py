@@ -50,15 +50,6 @@ _ENDS = {
 }
 _END = {word: end for end, words in _ENDS.items() for word in words.split()}
 _USUAL = ["candidate", "target", "vendor", "supplier", "site", "market", "option"]  # boxes
-    "candidate",
-    "target",
-    "vendor",
-    "supplier",
-    "site",
-    "market",
-    "option",
-    "alternative",
-]  # for a box
 _YES, _NO = ("true", "yes", "y", "1", "x"), ("false", "no", "n", "0", "")
 _DEEPEST = 60  # rows in which the heading must stand
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,20})[)\]]")  # no bracket within: never tried twice
