@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -46,12 +45,10 @@ def _column_options(command: F) -> F:
 
 @command(short="What methods would have earned on past runs.", epilog=_JSON)
 @click.argument(
-    "file",
-    metavar="FILE",
-    type=common.PATH,
+    "file", metavar="FILE", type=common.PATH,
     help="Curves: .csv, .csv.gz, .parquet, .jsonl; - is a .csv. Or the URL of a storage of Optuna, "
     "such as sqlite:///study.db.",
-)
+)  # fmt: skip
 @click.option(
     "--price", type=common.POSITIVES, metavar="X,...", help="Worth of one point in units of cost."
 )
@@ -73,13 +70,9 @@ def _column_options(command: F) -> F:
     help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
     "log; methods start from nothing, with their documented options.",
 )  # fmt: skip
-@click.option(
-    "--repeats", type=COUNT, metavar="N", default=5, help="Logs for each task (default 5)."
-)
-@click.option(
-    "--orders", type=COUNT, metavar="N", default=10, help="Orders for each log (default 10)."
-)
-@click.option("--seed", type=WHOLE, metavar="N", default=0, help="Seed (default 0).")
+@common.number_option("--repeats", "Logs for each task", 5)
+@common.number_option("--orders", "Orders for each log", 10)
+@common.number_option("--seed", "Seed", 0, WHOLE)
 @click.option("--workers", type=COUNT, metavar="N", help="Processes to use (default: all cores).")
 @click.option(
     "--methods", metavar="WORD,...",
@@ -173,7 +166,7 @@ def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
     names = {role: getattr(options, role) or usual(role, there) or role for role in USUAL}
     if names["task"] not in there and not options.task:
         del names["task"]  # all runs belong together
-    _say("columns: " + ", ".join(f"{role} {name}" for role, name in names.items()))
+    click.echo(printable("columns: " + ", ".join(map(" ".join, names.items()))), err=True)
     if settings is not None and not settings.endswith((".csv", ".csv.gz", ".parquet", ".jsonl")):
         settings = _words(settings)
     curves = Curves.read(
@@ -203,7 +196,8 @@ def _methods(options: Options, settings: bool) -> list[Method]:
             raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
         there = methods_without_log(settings=settings)
     if not optuna_installed():
-        _say('Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"')
+        text = 'Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"'
+        click.echo(text, err=True)
     if options.methods is None:
         return there
     chosen: dict[Method, None] = {}
@@ -214,7 +208,3 @@ def _methods(options: Options, settings: bool) -> list[Method]:
             raise UnknownName(f"no method is called {word!r}; there are {known}.")
         chosen |= dict.fromkeys(some)
     return list(chosen)
-
-
-def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -121,17 +122,22 @@ threads_option = click.option(
 )
 
 
+def number_option(
+    name: str, what: str, default: int, kind: click.IntRange = COUNT, more: str = ""
+) -> Callable[[F], F]:
+    """Add an option for a whole number."""
+    text = f"{what} (default {default}{more})."
+    return click.option(name, type=kind, default=default, metavar="N", help=text)
+
+
 def limit_option(what: str, default: int = 40) -> Callable[[F], F]:
     """Add ``--limit``."""
-    text = f"{what} (default {default}; 0: all)."
-    return click.option("--limit", type=WHOLE, default=default, metavar="N", help=text)
+    return number_option("--limit", what, default, WHOLE, "; 0: all")
 
 
 def output_option(about: str, *, required: bool = True) -> Callable[[F], F]:
     """Add ``-o``."""
-    return click.option(
-        "-o", "--output", metavar="OUT", type=PATH, required=required, help=about
-    )  # fmt: skip
+    return click.option("-o", "--output", metavar="OUT", type=PATH, required=required, help=about)
 
 
 _ABOUT: dict[str, dict[str, Any]] = {  # options for what a table does not say itself
@@ -152,12 +158,9 @@ _ABOUT: dict[str, dict[str, Any]] = {  # options for what a table does not say i
         "type": NUMBER, "metavar": "T",
         "help": "Count certainty equivalents: a payoff z has the utility -exp(-z / T).",
     },
-    "prizes": {
-        "type": COUNT, "metavar": "K", "help": "Take up to K rewards, one from each tree.",
-    },
+    "prizes": {"type": COUNT, "metavar": "K", "help": "Take up to K rewards, one from each tree."},
     "decimal": {
-        "type": click.Choice(("point", "comma")),
-        "help": "Decimal mark of the numbers in a table.",
+        "type": click.Choice(("point", "comma")), "help": "Decimal mark of the numbers in a table.",
     },
     "sheet": {"metavar": "NAME", "help": "Sheet of a workbook that holds the table."},
 }  # fmt: skip
@@ -193,8 +196,7 @@ def given_file(path: str, suffix: str | None = None) -> Iterator[str]:
         suffix = ".db" if data.startswith(b"SQLite format 3\0") else suffix_of(data)
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, f"instance{suffix}")
-        with open(copy, "wb") as file:
-            file.write(data)
+        Path(copy).write_bytes(data)
         try:
             yield copy
         except WeitzmanError as error:

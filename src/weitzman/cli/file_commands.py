@@ -192,17 +192,13 @@ def _use_all_kernels() -> None:
         evaluate(solve(forest))
         simulate(solve(forest), 10, rng=1, budget=most)  # 500: too many situations to go together
     chances = np.linspace(0.1, 0.9, 5000)  # laws to be interned
-    Forest.from_arrays(
-        parent=[-1] * 5000, cost=[0.1] * 5000, rewards=[0, 3],
-        law=np.column_stack([chances, 1 - chances]),
-    )  # fmt: skip
+    shape = {"cost": [0.1] * 5000, "rewards": [0, 3], "law": np.stack([chances, 1 - chances], 1)}
+    Forest.from_arrays(parent=[-1] * 5000, **shape)
     pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law[:2])
     random_order(solve(pair), 10, rng=1)
     law = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
-    line = Forest.from_arrays(
-        parent=[-1, 0], cost=[0.1, 0.5], rewards=[0, 3, 9], law=[law[0], law],
-        endless=[False, True],
-    )  # fmt: skip
+    shape = {"cost": [0.1, 0.5], "rewards": [0, 3, 9], "law": [law[0], law]}
+    line = Forest.from_arrays(parent=[-1, 0], endless=[False, True], **shape)
     evaluate(solve(line))
     truncate(line, gap=0.1)
     chain = Chain(law, [0, 3, 9])

@@ -20,7 +20,6 @@ from . import common
 from .common import Options, command
 
 if TYPE_CHECKING:
-    from ..engine.plan import Progress
     from ..files.tables import TableReading
     from ..forest.model import Forest
     from ..show.explore.workbench import Workbench
@@ -52,20 +51,15 @@ _words_option = click.option(
 
 @command(short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
-    "file",
-    metavar="FILE",
-    type=common.PATH,
+    "file", metavar="FILE", type=common.PATH,
     help="A problem, table, journal, model or back-test, or -.",
-)
+)  # fmt: skip
 @common.output_option(
     "File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output."
 )
 @click.option("--title", help="What the report is about (default: the name of FILE).")
 @common.limit_option("Boxes to show, those opened most often", 300)
-@click.option(
-    "--runs", type=common.COUNT, default=20, metavar="N",
-    help="Runs that may be started, if FILE is a fitted model (default 20).",
-)  # fmt: skip
+@common.number_option("--runs", "Runs that may be started, if FILE is a fitted model", 20)
 @_words_option
 @common.table_options
 def report(options: Options) -> None:
@@ -88,7 +82,7 @@ def report(options: Options) -> None:
 
     FILE is only read.
     """
-    from ..show.report import ending
+    from ..show.report import ending, write_report
 
     if (name := options.output) != "-":
         try:
@@ -97,29 +91,23 @@ def report(options: Options) -> None:
             raise click.UsageError(str(error)) from None
     with common.written_file(name, options.file, suffix=".html") as path:
         with (
-            common.given_file(options.file) as source,
+            common.given_file(options.file) as file,
             common.progress_bar("computing") as progress,
             common.killable(),
         ):
-            _write(source, options, path, progress)
+            source, table = _source(file, options)
+            title, words, ranges = None, options.words or ("box", "open"), None
+            if table is not None:
+                words = (*(options.words or table.words), table.time)
+                title, ranges = table.title, table.ranges
+            title = title or (common.STDIN if options.file == "-" else os.path.basename(file))
+            write_report(
+                source, path, title=title if options.title is None else options.title,
+                limit=options.limit or sys.maxsize, runs=options.runs, ranges=ranges, words=words,
+                progress=progress,
+            )  # fmt: skip
         if name != "-":
             print(f"{path}: {os.path.getsize(path) / 1000:.0f} kB")
-
-
-def _write(file: str, options: Options, path: str, progress: Progress | None) -> None:
-    from ..show.report import write_report
-
-    source, reading = _source(file, options)
-    name = common.STDIN if options.file == "-" else os.path.basename(file)
-    title, words = None, options.words or ("box", "open")
-    if reading is not None:
-        title, words = reading.title, (*(options.words or reading.words), reading.time)
-    write_report(
-        source, path, title=options.title if options.title is not None else title or name,
-        limit=options.limit or sys.maxsize, runs=options.runs, progress=progress,
-        ranges=None if reading is None else reading.ranges,
-        words=words,
-    )  # fmt: skip
 
 
 def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:

@@ -45,26 +45,18 @@ best policy. null stands for what is not known."""
 def _played_options(command: F) -> F:
     for option in (
         common.threads_option,
-        click.option(
-            "--seed", type=common.WHOLE, default=0, metavar="N",
-            help="Seed of the random numbers (default 0).",
-        ),
-        click.option(
-            "--episodes", type=common.COUNT, default=100_000, metavar="N",
-            help="Episodes to play (default 100000).",
-        ),
+        common.number_option("--seed", "Seed of the random numbers", 0, common.WHOLE),
+        common.number_option("--episodes", "Episodes to play", 100_000),
         common.json_option,
         common.instance_argument,
-    ):  # fmt: skip
+    ):
         command = option(command)
     return command
 
 
 @command(short="Play the best policy many times.", epilog=_SIMULATE_JSON)
 @_played_options
-@click.option(
-    "--workers", type=common.COUNT, default=1, metavar="N", help="Boxes opened at once (default 1)."
-)
+@common.number_option("--workers", "Boxes opened at once", 1)
 def simulate(options: Options) -> None:
     """Simulate the best policy many times and print what it earns, spends and opens:
     means with 95% confidence intervals, and quantiles.
@@ -136,13 +128,7 @@ def compare(options: Options) -> None:
 @click.option("--budget", type=common.NUMBER, metavar="B", help="What may be spent on average.")
 @click.option("--target", type=common.NUMBER, metavar="R", help="A reward to be reached.")
 @click.option("--chance", type=common.NUMBER, metavar="P", help="The probability of reaching it.")
-@click.option(
-    "--corners",
-    type=common.COUNT,
-    default=50,
-    metavar="N",
-    help="Corners to look for (default 50).",
-)
+@common.number_option("--corners", "Corners to look for", 50)
 @common.json_option
 def budget(options: Options) -> None:
     """Print the largest expected reward for every expected spend: the corners of a
@@ -185,21 +171,17 @@ def tornado(options: Options) -> None:
     from ..questions.robustness import tornado as run
 
     found = run(common.read_instance(options), share=options.by, boxes=options.limit or sys.maxsize)
-    if options.json:
-        print(common.as_json({"value": found.solution.value, **found.columns()}))
-    else:
-        print(found.table())
+    columns = {"value": found.solution.value, **found.columns()}
+    print(common.as_json(columns) if options.json else found.table())
 
 
 def _curve(curve: SpendFrontier, say: Amounts) -> str:
     from .._common.text import columns
 
     c, more = curve.columns(), list[str]()
-    found = zip(c["spend"], c["reward"], c["price"], strict=True)
-    rows = [
-        ("spend", "reward", "price beyond"),
-        *((say(x), say(y), number(p)) for x, y, p in found),
-    ]
+    rows = [("spend", "reward", "price beyond")]
+    for x, y, price in zip(c["spend"], c["reward"], c["price"], strict=True):
+        rows.append((say(x), say(y), number(price)))
     if curve.gap:
         more = [f"between corners the curve is higher by {say.margin(curve.gap)} at most"]
     return "\n".join([*columns(rows, right=0), *more])
@@ -229,10 +211,8 @@ def _parts(best: Mixture) -> dict[str, Any]:
         {"share": share, "price": c.price, "spend": c.spend, "reward": c.reward}
         for share, c in _shares(best)
     ]
-    return {
-        **{key: getattr(best, key) for key in ("reward", "spend", "price")},
-        "policies": policies,
-    }
+    head = {key: getattr(best, key) for key in ("reward", "spend", "price")}
+    return {**head, "policies": policies}
 
 
 _TRUNCATE_JSON = """\

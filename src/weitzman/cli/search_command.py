@@ -145,10 +145,9 @@ class _Talk:
             found = self._search.available(_OTHERS + 1)
             names = [f"{b} (index {self._amounts(i)})" for b, i in found[:_OTHERS]]
             names += ["..."] * (len(found) > _OTHERS)
-            others = f"also available: {', '.join(names)}"
-            self.say(
-                f"  {self.standing()}; {others if found else 'no other box can be opened now'}"
-            )
+            others = "no other box can be opened now"
+            others = f"also available: {', '.join(names)}" if found else others
+            self.say(f"  {self.standing()}; {others}")
             if not self._told(box):
                 return False
         return True

@@ -112,16 +112,13 @@ def solve(options: Options) -> None:
             threads=options.threads, progress=progress,
         )  # fmt: skip
     if options.json:
-        status, f = solution.status.name.lower(), forest
-        boxes = (
-            {"name": f.name(v), "index": solution.indices(v).tolist()} for v in range(len(f))
-        )  # fmt: skip
+        status = solution.status.name.lower()
         head = {"value": solution.value, "gap": solution.gap, "status": status}
         # one line for each box: a million boxes never stand in memory as one text
         print(common.as_json(head)[:-1] + ', "boxes": [')
-        common.print_lines(
-            common.as_json(box) + "," * (v < len(f) - 1) for v, box in enumerate(boxes)
-        )
+        for v in range(len(forest)):
+            box = {"name": forest.name(v), "index": solution.indices(v).tolist()}
+            print(common.as_json(box) + "," * (v < len(forest) - 1))
         print("]}")
         return
     common.print_lines(columns(headline(solution)))
@@ -129,9 +126,8 @@ def solve(options: Options) -> None:
     if options.explain:
         print(explain(solution, lines=options.limit or sys.maxsize))
     else:
-        common.print_lines(
-            solution.index_lines(options.limit or None, hint=" (--limit 0 shows all)")
-        )
+        hint = " (--limit 0 shows all)"
+        common.print_lines(solution.index_lines(options.limit or None, hint=hint))
 
 
 def headline(solution: Solution) -> list[tuple[str, str]]:
@@ -146,8 +142,8 @@ def headline(solution: Solution) -> list[tuple[str, str]]:
     if f.factors is not None:
         rows.append(("meaning", "payoffs are discounted to the start"))
     if f.risk_tolerance is not None:
-        text = f"certainty equivalent, risk tolerance {f.amounts(f.risk_tolerance)}"
-        rows.append(("meaning", text))
+        tolerance = f.amounts(f.risk_tolerance)
+        rows.append(("meaning", f"certainty equivalent, risk tolerance {tolerance}"))
     if f.prizes > 1:
         text = f"expected sum of {f.prizes} prizes, one from each tree, less costs; doing nothing"
         rows.append(("meaning", f"{text} gives {f.amounts(f.prizes * f.outside)}"))
@@ -193,8 +189,7 @@ def evaluate(options: Options) -> None:
         return
     turn = break_even(solution, options.break_even, options.after)
     if options.json:
-        keys = ("cost", "opened_below", "first_below")
-        numbers = {key: getattr(turn, key) for key in keys}
+        numbers = {key: getattr(turn, key) for key in ("cost", "opened_below", "first_below")}
         print(common.as_json({k: "inf" if v == math.inf else v for k, v in numbers.items()}))
     else:
         print(_turn(solution, options, turn))

@@ -41,13 +41,10 @@ _SCRIPTS = (
 )  # fmt: skip
 _RULES = policy("'self'", "'self'", "'self'") + "; frame-ancestors 'none'"
 _HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+    "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+}  # fmt: skip
 
 
 class Server(ThreadingHTTPServer):
@@ -136,8 +133,7 @@ class Server(ThreadingHTTPServer):
         """What is served under a name, with its type; None if nothing is."""
         if name == "":
             body = Markup(files(__package__).joinpath("explore.html").read_text("utf-8"))
-            links = {"style": "explore.css", "script": "explore.js"}
-            data = self.workbench.start()
+            links, data = {"style": "explore.css", "script": "explore.js"}, self.workbench.start()
             body = worded(body, data["words"], ())
             return "text/html", linked("weitzman explore", body, **links, data=data)
         if name == "explore.js":
@@ -155,8 +151,7 @@ class _Hurried(io.RawIOBase):
     """What a client sends before a deadline: one byte per minute is too slow."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.until = 0.0
+        self.connection, self.until = connection, 0.0
 
     def readable(self) -> bool:
         """Say that the stream can be read."""

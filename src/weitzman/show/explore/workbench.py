@@ -7,12 +7,13 @@ import os
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from importlib.resources import files
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,42 +95,32 @@ class OwnFile:
         with one_at_a_time(path):  # another explorer may be saving the same file
             now, file = _stamp(path), os.path.basename(path)
             mine = own and now == self._stamps.get(path) and version in (None, now)
-            if now is not None and not (mine and not self._holds_more(path)) and not anyway:
-                return {"taken": True, "file": file, "message": self._taken(path, version)}
+            more = path.lower().endswith(TABLES) and path not in self._written  # than boxes
+            if now is not None and not (mine and not more) and not anyway:
+                strange = path in self._stamps and self._stamps[path] != now
+                if strange or version not in (None, now):
+                    who = "by another program" if strange else "in another tab"
+                    why = f"{file} was changed {who} since it was read. Nothing was saved."
+                elif path in self._stamps and more:
+                    why = f"{file} may hold more than its boxes: titles, formulas, other sheets. "
+                    why += "Only the boxes would be saved."
+                else:
+                    why = f"{file} already exists, with other boxes. Nothing was saved."
+                message = f"{why} Replace the file, or save under another name."
+                return {"taken": True, "file": file, "message": message}
             save(forest, path)
             self._stamps[path] = _stamp(path)
             self._written.add(path)
             self.path = path
             return {"file": file, "version": self.version}
 
-    def _holds_more(self, path: str) -> bool:
-        """Whether a file may hold more than boxes."""
-        return path.lower().endswith(TABLES) and path not in self._written
-
-    def _taken(self, path: str, version: object) -> str:
-        file, now = os.path.basename(path), _stamp(path)
-        strange = path in self._stamps and self._stamps[path] != now
-        if strange or version not in (None, now):
-            who = "by another program" if strange else "in another tab"
-            why = f"{file} was changed {who} since it was read. Nothing was saved."
-        elif path in self._stamps and self._holds_more(path):
-            why = (
-                f"{file} may hold more than its boxes: titles, formulas, other sheets. Only the "
-                f"boxes would be saved."
-            )
-        else:
-            why = f"{file} already exists, with other boxes. Nothing was saved."
-        return f"{why} Replace the file, or save under another name."
-
     def _target(self, name: object) -> str | None:
         """Where to write: a plain name in the folder, never a way out of it."""
         if name is None or name == self.name:
             return self.path
         if not isinstance(name, str) or not name.lower().endswith(SAVED):
-            raise InvalidFile(
-                f"a file name must end in {', '.join(SAVED[:-1])} or {SAVED[-1]}, but it is "
-                f"{name!r}."
-            )
+            known = f"{', '.join(SAVED[:-1])} or {SAVED[-1]}"
+            raise InvalidFile(f"a file name must end in {known}, but it is {name!r}.")
         strange = any(ord(c) < 32 or c in '/\\:<>"|?*' for c in name)
         if strange or name.startswith((".", " ")) or len(name) > _LONGEST:
             raise InvalidFile(
@@ -201,9 +192,8 @@ class Workbench:
         words: tuple[str, ...] = ("box", "open"),
     ) -> None:  # fmt: skip
         self.own, self._read_own, self.words = OwnFile(path), read, words
-        self._solved: OrderedDict[int, Solution] = OrderedDict()
-        self._lock = threading.Lock()
-        self._number = 0
+        self._solved: dict[int, Solution] = {}
+        self._lock, self._numbers = threading.Lock(), count(1)
         self._questions: dict[str, Callable[[Any], Answer]] = {
             "solve": self._solve, "expect": self._expect, "save": self._save,
             "example": self._example, "curve": self._curve, "report": self._report,
@@ -252,12 +242,11 @@ class Workbench:
         problem = forest(_field(request, "document"))
         solution = solve(problem)
         e, f = evaluate(solution), solution.forest
+        pools = {"factors": f.factors, "durations": f.durations}
         with self._lock:
-            self._number += 1
-            number = self._number
+            number = next(self._numbers)
             self._solved[number] = solution
-            while len(self._solved) > _KEPT:
-                self._solved.popitem(last=False)
+            self._solved.pop(number - _KEPT, None)
         return {
             "id": number, "value": solution.value, "gap": solution.gap,
             "status": solution.status.value, "first_box": solution.first_box,
@@ -267,7 +256,7 @@ class Workbench:
             "amounts": f.amounts._asdict(), "risk": f.risk_tolerance, "prizes": int(f.prizes),
             **{
                 name: None if pool is None else [pool[i].tolist() for i in f.cost.tolist()]
-                for name, pool in (("factors", f.factors), ("durations", f.durations))
+                for name, pool in pools.items()
             },
             "milliseconds": 1000 * (time.perf_counter() - start),
         }  # fmt: skip
@@ -281,7 +270,6 @@ class Workbench:
         return solution
 
     def _profile(self, request: Any) -> Answer:
-        """The risk profile of a solution, beside simpler policies."""
         solution = self._kept(request)
         if (size := too_large(solution.forest)) is not None:
             raise InvalidFile(f"The risk profile would take too long with {size}.")
@@ -321,12 +309,10 @@ class Workbench:
         return curve(_field(request, "document"), *wanted)
 
     def _answers(self, request: Any) -> Answer:
-        """Which numbers matter, what knowing is worth, budgets and risk."""
         solution = solve(forest(_field(request, "document")))
         return answers(solution, evaluate(solution))
 
     def _report(self, request: Any) -> Answer:
-        """A report on the document, as one HTML page."""
         found, title = content(forest(_field(request, "document"))), request.get("title")
         return {"html": render(found, title if isinstance(title, str) else None, self.words)}
 
@@ -337,8 +323,7 @@ class Workbench:
             raise InvalidFile(f"{name}: a file of boxes must end in {known}.")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, f"instance{suffix}")
-            with open(path, "wb") as file:
-                file.write(content)
+            Path(path).write_bytes(content)
             try:
                 return {"document": document(load(path))}
             except WeitzmanError as error:  # the file of that name is the user's
@@ -387,11 +372,11 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
         raise InvalidFile(f"there is no {what.replace('_', ' ')} to change.") from None
     if number is None:
         raise InvalidFile("this state has no reward to change.")
-    now = float(number)
-    grid, at = _grid(f, (box, what, row, state), now)
+    now, place = float(number), (box, what, row, state)
+    grid, at = _grid(f, place, now)
     x = [float(f"{number:.12g}") for number in grid.tolist()]  # 0.35, not 0.35000000000000003
     x[at] = now
-    changed = (_changed(document, (box, what, row, state), tried) for tried in x)
+    changed = (_changed(document, place, tried) for tried in x)
     solved = [solve(f if i == at else forest(other)) for i, other in enumerate(changed)]
     value, first = [s.value for s in solved], [s.first_box for s in solved]
     return {"x": x, "value": value, "first": first, "now": at}

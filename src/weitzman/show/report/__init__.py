@@ -16,7 +16,7 @@ from ...errors import InvalidArgument
 from ...files.documents import explained
 from ...forest.model import Forest
 from ...policy.search import Search
-from ..page import Child, Markup, forms, h, join, script, style, whole, worded
+from ..page import Child, Markup, forms, h, script, style, whole, worded
 from . import replayed, sections
 from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, problem, steps
@@ -140,18 +140,9 @@ def render(c: Content, title: str | None = None, words: tuple[str, ...] = ("box"
     called, f = forms(*words), c.forest
     states = {x for v in c.keep.tolist() if called for x in f.states(v)}
     names = [title or "", *(f.name(v) for v in c.keep.tolist() if called), *states]
-    return whole(
-        title or str(worded(Markup("Which boxes to open"), called, ())),
-        worded(join([_body(c, title, called.get("Open", "Open"))]), called, names),
-        style=style(__name__, "report.css"),
-        script=script(__name__, "report.js"),
-        data={**_data(c), "words": called},
-    )
-
-
-def _data(c: Content) -> dict[str, Any]:
     place = {v: i for i, v in enumerate(c.keep.tolist())}
-    return {
+    data = {
+        "words": called,
         "problem": problem(c.policy, c.keep),
         "told": steps(c.told, c.keep, [box for box, _ in c.taken]),
         "answers": c.answers,
@@ -167,6 +158,11 @@ def _data(c: Content) -> dict[str, Any]:
             for w in c.what_if
         ],
     }  # fmt: skip
+    return whole(
+        title or str(worded(Markup("Which boxes to open"), called, ())),
+        worded(_body(c, title, called.get("Open", "Open")), called, names),
+        style=style(__name__, "report.css"), script=script(__name__, "report.js"), data=data,
+    )  # fmt: skip
 
 
 # -- the page ----------------------------------------------------------------------------------
@@ -213,11 +209,8 @@ def _sections(c: Content) -> Iterator[tuple[str, str, Child]]:
         missing.append(h("li", f"{_COMPARED}: {c.comparison}"))
     else:
         yield "compare", _COMPARED, [start, sections.strategies(c, c.comparison)]
-    yield (
-        "forest",
-        "The boxes drawn",
-        [h("p", _DRAWN, class_="hint"), _filled("drawing", tabindex=0)],
-    )
+    drawing = [h("p", _DRAWN, class_="hint"), _filled("drawing", tabindex=0)]
+    yield "forest", "The boxes drawn", drawing
     yield "boxes", "All boxes", [start, _boxes(c)]
     yield "rule", "The rule behind it", [*sections.rule(c)]
     yield "sure", "How sure this is", [*sections.certainty(c)]
@@ -230,8 +223,7 @@ def _filled(key: str, kind: str | None = None, **more: int) -> Markup:
 
 
 def _boxes(c: Content) -> Child:
-    shown, n = len(c.keep), len(c.forest)
-    folded = None
+    shown, n, folded = len(c.keep), len(c.forest), None
     if shown < n:
         rest = 1 - float(c.evaluation.opened[c.keep].sum()) / max(c.evaluation.openings, 1e-300)
         folded = h(
