@@ -363,11 +363,18 @@ def test_the_heading_before_all_others_names_the_box(tmp_path, name):
     reading = read_table(path)
     assert reading.forest.names == ("Ann B.",)
     assert f"columns: {name} (box), Outcome (state), " in reading.lines[0]
-    for heading in ("Owner,Target,NPV,chance,cost", "NPV,chance,cost,Target"):
+    path = csv_of(tmp_path, f"Region,{name},NPV,chance,cost\nEast,A,1,1,0\n")
+    assert load(path).names == ("A",)
+    for heading in ("Owner,Machine,NPV,chance,cost", "NPV,chance,cost,Target"):
         text = refused(csv_of(tmp_path, f"{heading}\nx,1,1,1,1\n"))
         assert "must have the column 'box', but row 1 does not name it" in text
     text = refused(csv_of(tmp_path, f"{name},NPV,chance\nA,1,1\n"))
     assert "must have the column 'cost'" in text
+
+
+def test_a_rate_of_eight_is_taken_for_a_percentage(tmp_path):
+    path = csv_of(tmp_path, "rate,8\nStage,NPV,chance,cost,Years\nLab,9,1,1,2\n")
+    assert "Write 8% per year." in refused(path)
 
 
 def test_a_title_is_a_text_of_one_cell(tmp_path):

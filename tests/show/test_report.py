@@ -406,3 +406,15 @@ def test_a_loss_is_called_by_its_name():
     top = text_of(render(content(f)).split("<nav")[0])
     assert "Chance of costing more" in top
     assert "reward" not in top
+
+
+def test_a_tie_and_an_outside_option_are_named():
+    """With 9 in hand, ending at 5 was a "loss"; a tie turned at "a cost above 10 (now 10)"."""
+    f = weitzman.Forest.from_arrays(
+        parent=[-1, -1], cost=[10.0, 5.0], rewards=[[0.0, 50.0], [0.0, 40.0]],
+        law=[[0.5, 0.5], [0.5, 0.5]], outside=9.0, names=["Ann", "Bob"],
+    )  # fmt: skip
+    top = text_of(render(content(f)).split("<nav")[0])
+    assert "What would change this: any higher cost of Ann or any lower reward of Ann." in top
+    assert "Worse than doing nothing" in top
+    assert "Chance of a loss" not in top

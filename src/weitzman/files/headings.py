@@ -49,6 +49,7 @@ _ENDS = {
     "range": "range distribution low_base_high",
 }
 _END = {word: end for end, words in _ENDS.items() for word in words.split()}
+_USUAL = ["candidate", "target", "vendor", "supplier", "site", "market", "option"]  # boxes
 _YES, _NO = ("true", "yes", "y", "1", "x"), ("false", "no", "n", "0", "")
 _DEEPEST = 60  # rows in which the heading must stand
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,20})[)\]]")  # no bracket within: never tried twice
@@ -158,8 +159,9 @@ def _names(row: SheetRow) -> list[Named | None]:
     found = [*map(_named, row.cells)]
     known = {x.column: i for i, x in reversed([*enumerate(found)]) if x}
     unknown = [i for i in range(min(known.values(), default=0)) if isinstance(row.cells[i], str)]
-    if "box" not in known and len(known) > 1 and len(unknown) == 1:
-        found[unknown[0]] = Named("box")
+    some = [i for i in unknown if _plain(row.cells[i]) in _USUAL] or unknown
+    if "box" not in known and len(known) > 1 and len(some) == 1:
+        found[some[0]] = Named("box")
     return found
 
 

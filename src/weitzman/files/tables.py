@@ -460,7 +460,8 @@ class _Table:
             )
         per = rate.per or ("year" if rate.compounded is not None else "")
         if period and not per and rate.continuous:
-            ways = " or ".join(f"{name} per {x}" for x in dict.fromkeys(("year", period)))
+            sure = name if rate.continuous < 1 else f"{name}%"  # 8 is meant to be 8%
+            ways = " or ".join(f"{sure} per {x}" for x in dict.fromkeys(("year", period)))
             raise InvalidFile(
                 f"the rate must say its unit of time, since durations are in {period}s, but it is "
                 f"{name}. Write {ways}."
