@@ -111,7 +111,9 @@ def printed_phi(forest: Forest) -> float:
     f.must_be_plain("the printed equation")
     f.must_end("the printed equation")
     if len(f.roots) != 1 or f.count[f.roots[0]] > 1:
-        raise InvalidArgument("the printed equation is for one tree, without copies of it. Use forest.subtree.")
+        raise InvalidArgument(
+            "the printed equation is for one tree, without copies of it. Use forest.subtree."
+        )
     root, x = int(f.roots[0]), f.sign * f.outside
     own, kids = f.sign * f.rewards[int(f.reward[root])][0], f.children(root).tolist()
     alone, both = -mean_cost(f, root)[0], -mean_cost(f, root)[0]

@@ -409,8 +409,9 @@ class Race:
         there = -ladder.best[seen] if self.model.minimize else ladder.best[seen]
         low, high = float(there.min()), float(there.max())
         far = not low - _AWAY * (high - low) <= score <= high + _AWAY * (high - low)
-        inside = [low <= x <= high for x in (score, 100 * score, score / 100)]
-        if far or (inside[1:] != [False, False] and not inside[0]):  # fractions beside percent
+        # fractions beside percent: ten times beyond all of the log, and within it times 100
+        other = low <= 100 * score <= high and 10 * score < low
+        if far or other or (low <= score / 100 <= high and score > 10 * high):
             warnings.warn(
                 f"the first score of this search is {score:.4g}, but those of the log go from "
                 f"{low:.4g} to {high:.4g}. Are both in the same unit?",
