@@ -88,9 +88,14 @@ def compiled_code() -> CompiledCode:
     return CompiledCode(kept_in(), ready, tuple(sorted(names.keys() - set(ready))))
 
 
-def avoid_compiling(times: int) -> None:
-    """From here on solve and evaluate in NumPy what is larger by this factor: pages do not wait."""
-    _limit["patience"] = times
+@contextmanager
+def avoid_compiling(times: int) -> Iterator[None]:
+    """Within, solve and evaluate in NumPy what is larger by this factor: pages do not wait."""
+    before, _limit["patience"] = _limit["patience"], times
+    try:
+        yield
+    finally:
+        _limit["patience"] = before
 
 
 def patience() -> int:

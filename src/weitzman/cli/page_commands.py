@@ -174,8 +174,7 @@ def explore(options: Options) -> None:
     from ..engine.solver import avoid_compiling
     from ..show.explore import Server
 
-    avoid_compiling(_PATIENCE)
-    with Server(_workbench(options), options.port or 0) as server:
+    with avoid_compiling(_PATIENCE), Server(_workbench(options), options.port or 0) as server:
         print(f"Exploring at {server.address}")
         print("Ctrl-C ends it.", flush=True)
         with server.door() as door:  # the address itself would show in the list of processes
