@@ -145,7 +145,7 @@ def test_larger_trees(seed, gap):
 def test_anything_that_a_file_can_hold(forest, gap):
     """Shared laws, copies by the million, losses, and numbers that leave no digits to compare."""
     whole, cut = solve(forest, exact=True), truncate(forest, gap=gap)
-    finite = np.append(forest.rewards.data, [forest.outside, 0.0])
+    finite = np.append(forest.rewards.data, [forest.outside, whole.value])
     rounding = 1e-12 * np.abs(finite[np.isfinite(finite)]).max()
     assert cut.lower - rounding <= whole.value <= cut.upper + rounding
     assert cut.gap <= gap + rounding or cut.forest is forest

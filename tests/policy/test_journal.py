@@ -621,3 +621,19 @@ def test_processes_killed_at_any_instant(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["kills"] >= KILLS
     assert found["wrong"] == {"different": [], "lost": [], "failed": [], "twice": []}
+
+
+def test_what_is_undone_after_a_resume_is_handed_out_to_who_resumed(path: Path) -> None:
+    """It went to the worker before, so it stayed out when the answer before it was undone too."""
+    pair = Builder().add("A", cost=0.5, outcomes={1: 1.0}).add("B", cost=0.5, outcomes={1: 1.0})
+    search = Search(solve(pair.build()), journal=path)
+    first, second = search.ask(2)
+    search.tell(first, reward=1)
+    search.tell(second, reward=1)
+    search.close()
+    with Search.resume(path) as search:
+        search.undo()
+        assert search.pending == [second]
+        search.undo()
+        assert search.pending == [first]
+        assert search.ask(2) == [first, second]

@@ -155,6 +155,7 @@ class Ledger(Walk):
         self.gone: set[str] = set()  # workers that have boxes out and are not there any more
         self.owner = ""  # who resumed the search last
         self.owned_by = ""  # the process of that worker, in words
+        self.owned_from = 0  # the number of that event: what was out before is with the owner now
 
     def mine(self) -> list[Id]:
         """The boxes that this worker has out, in the order in which they were handed out."""
@@ -263,7 +264,7 @@ class Ledger(Walk):
         worker, kind, box, state, reward, cost, _, by = event
         if kind == "resume":
             self.out.update({x: (worker, since) for x, (_, since) in self.out.items()})
-            self.owner, self.owned_by = worker, by or ""
+            self.owner, self.owned_by, self.owned_from = worker, by or "", number
             return
         here = self.locate(box)  # type: ignore[arg-type]
         if kind == "ask":
@@ -292,7 +293,8 @@ class Ledger(Walk):
             answer, out = self.close(here), dict(self.out)
             self.out.clear()
             if answer.worker:
-                self.out[here] = answer.worker, answer.number
+                asker = self.owner if answer.number < self.owned_from else answer.worker
+                self.out[here] = asker, answer.number
                 self.frontier.top()
             self.out.update({x: asked for x, asked in out.items() if self.above(x) != here})
         else:
@@ -349,6 +351,7 @@ def replaced(old: Ledger, policy: Policy) -> Ledger:
         moved[box] = _moved(old, box, new, moved)
         new.out[moved[box]] = old.out[box]
     new.gone, new.owner, new.owned_by = old.gone, old.owner, old.owned_by
+    new.owned_from = old.owned_from
     return new
 
 
