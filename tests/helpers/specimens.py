@@ -340,8 +340,9 @@ def _tuners(folder: Path) -> Specimen:
         from weitzman import tune
 
         without_companions(path)
-        with warnings.catch_warnings():  # steps in another unit are worth a word
+        with warnings.catch_warnings():  # steps or scores in another unit are worth a word
             warnings.filterwarnings("ignore", message="run .* begins with step")
+            warnings.filterwarnings("ignore", message="the first scores? of this search")
             tune.optimize(_one_step, [{"x": 1}, {"x": 2}], _model(), journal=path)
 
     return Specimen("tuner's journal", ".tuner", [valid], read, [], own=_events(folder, valid),
