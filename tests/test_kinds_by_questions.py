@@ -302,6 +302,7 @@ ELSEWHERE = {
     "chains.probe_until_top": "chains/test_endless.py",
     "chains.value_together": "chains/test_endless.py",
     "chains.solve_line": "chains/test_endless.py",
+    "policy.printed_phi": "test_errata.py",  # one tree
     "policy.difference": "policy/test_simulation.py",  # two policies
     "questions.as_ranges": "questions/test_sweeps.py",  # ranges
     "questions.solve_many": "questions/test_sweeps.py",  # many forests

@@ -681,7 +681,7 @@ def test_a_table_is_read_like_any_other_file(tmp_path):
     assert weitzman.solve(again).value == weitzman.solve(forest).value
     path.write_text("box,cost\nA,1\n")
     with pytest.raises(
-        weitzman.errors.InvalidFile, match=r"boxes.csv: one row must name the columns"
+        weitzman.errors.InvalidFile, match=r"boxes.csv: a table must have the column 'prob"
     ):
         weitzman.load(path)
 
