@@ -19,7 +19,7 @@ import sys, time
 import numpy as np
 import weitzman
 rng = np.random.default_rng(0)
-k, n = 300, 16000
+k, n = 300, 32000
 law = rng.dirichlet(np.ones(k), k)
 forest = weitzman.Forest.from_arrays(
     parent=np.arange(n) - 1, cost=rng.uniform(1e-4, 2e-4, n), rewards=rng.random(k),
