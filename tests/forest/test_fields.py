@@ -128,6 +128,8 @@ def test_a_builder_says_it(marked: ModuleType, forest: Any) -> None:
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".wz", ".csv", ".xlsx"])
 def test_files_keep_it(marked: ModuleType, forest: Any, tmp_path: Path, suffix: str) -> None:
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
     path = tmp_path / f"a{suffix}"
     marked.save(forest, path)
     assert said(marked.load(path)) == WANTED
