@@ -35,7 +35,7 @@ def test_valid_logs_are_read(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", LOGS)
 def test_only_our_errors_come_out(tmp_path, kind):
-    read_damaged(tmp_path, kind, LOGS[kind].read, lambda pick: damaged(kind, pick), INPUTS)
+    check_damaged(tmp_path, kind, LOGS[kind].read, lambda pick: damaged(kind, pick), INPUTS)
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -48,10 +48,10 @@ def test_only_our_errors_come_out_of_what_a_library_wrote(tmp_path, kind):
         log = made(kind)
         written(tmp_path / "whole", log.files)
         assert len(log.read(tmp_path / "whole")) >= 1
-    read_damaged(tmp_path, kind, log.read, lambda pick: damaged_within(kind, pick), inputs)
+    check_damaged(tmp_path, kind, log.read, lambda pick: damaged_within(kind, pick), inputs)
 
 
-def read_damaged(folder, kind, read, damage, inputs):
+def check_damaged(folder, kind, read, damage, inputs):
     pick, ends, slowest = random.Random(f"{SEED} {kind}"), Counter(), 0.0
     for number in range(inputs):
         files, here = damage(pick), folder / (str(number) if kind == "MLflow" else "damaged")

@@ -136,7 +136,7 @@ def payoff_table(forest: Forest, *, printed: bool = False) -> PayoffTable:
     after = np.repeat(levels[:, None], f.rewards.shape[f.reward[-1], 1], axis=1)
     for v in range(len(f) - 1, -1, -1):
         rewards, law = f.sign * f.rewards[int(f.reward[v])][0], f.laws[int(f.law[v])]
-        if printed:
+        if printed:  # only the decisions after box v are read
             so_far = PayoffTable(f, f.sign * levels, (), (*[after > 0] * (v + 1), *opens), True)
             then = _printed(so_far, v, levels, rewards)
         else:
