@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -32,7 +31,6 @@ _REPORTS = """\
   weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
 
 _SQLITE = b"SQLite format 3\0"
-_MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/1
 _SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
@@ -59,7 +57,6 @@ _words_option = click.option(
 )
 @click.option("--title", help="What the report is about (default: the name of FILE).")
 @common.limit_option("Boxes to show, those opened most often", 300)
-@common.number_option("--runs", "Runs that may be started, if FILE is a fitted model", 20)
 @_words_option
 @common.table_options
 def report(options: Options) -> None:
@@ -76,7 +73,6 @@ def report(options: Options) -> None:
       a problem or a table;
       the journal of a search under way (weitzman search --journal): the report
         says how the search stands and what to do next;
-      a model fitted to past runs: how to search among new runs;
       the output of weitzman backtest --json: which method to use;
       -, any of these from standard input.
 
@@ -103,7 +99,7 @@ def report(options: Options) -> None:
             title = title or (common.STDIN if options.file == "-" else os.path.basename(file))
             write_report(
                 source, path, title=title if options.title is None else options.title,
-                limit=options.limit or sys.maxsize, runs=options.runs, ranges=ranges, words=words,
+                limit=options.limit or sys.maxsize, ranges=ranges, words=words,
                 progress=progress,
             )  # fmt: skip
         if name != "-":
@@ -122,10 +118,6 @@ def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
 
         with Search.look(path) as search:
             return search, None
-    if text and _MODEL.search(head):
-        from ..learn import model_files
-
-        return model_files.load(path), None
     if text and _SUMMARY in head:
         from ..show.report.replayed import is_backtest
 

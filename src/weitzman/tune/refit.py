@@ -213,7 +213,6 @@ def curves_of(race: Race) -> Curves:
         score=np.array([x for run in shown for x in run.scores], np.float64),
         cost=np.array([x for run in shown for x in run.costs], np.float64),
         task=("",) * len(shown),
-        kind=("",) * len(shown),
         ended=np.array(ended, bool),
         minimize=race.model.minimize,
         settings=tuple(run.settings or {} for run in shown) if known else (),
