@@ -20,8 +20,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
 
 # files whose tests take more than a few seconds: other processes, browsers, everything compiled
 SLOW = {
-    "bounds/test_lazy.py", "bounds/test_truncate.py", "bounds/test_truncate_benchmark.py",
-    "engine/test_same_bits.py",
+    "bounds/test_lazy.py", "bounds/test_truncate.py", "engine/test_same_bits.py",
     "files/test_fuzz.py", "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py",
     "policy/test_interpreters.py", "policy/test_journal_faults.py",
     "policy/test_journal_trouble.py", "policy/test_search_machine.py",

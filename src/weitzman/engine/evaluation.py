@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from ..forest.model import Forest
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
-from .plan import Pass, Plan, check_threads, in_trees
+from .plan import Pass, Plan, in_trees
 from .prizes import PrizeLimits, TreeValues, places_left, tied_copies
 from .small import Followed, dense_size, follow_densely, rank
 from .solution import Solution, as_policy, mean_costs, mean_durations
@@ -39,7 +38,6 @@ _Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 _EPS = 1e-20
 _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
 _FIRST_ROOTS = 64  # trees looked at before more are
-_KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 _DENSE = 4e6  # rows times ranks up to which no kernel is needed
 _DENSE_RISK = 4e8  # utilities span many orders of magnitude: logarithms keep their digits
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -50,15 +48,13 @@ NEVER = 1e-18  # a probability that counts as none
 _CROWD = 64  # siblings from which on they are compared with each other
 
 
-def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
+def evaluate(policy: Policy | Solution) -> Evaluation:
     """Exactly what following a policy leads to.
 
     Parameters
     ----------
     policy : Policy or Solution
         The optimal policy of a solution, or any index policy.
-    threads : int, optional
-        All cores by default.
 
     Returns
     -------
@@ -69,13 +65,11 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
     box, and ``chosen`` its derivative in each reward (where these exist).
     """
-    check_threads(threads)
     rule = as_policy(policy, "evaluate")
-    optimal = isinstance(policy, Solution)
-    return interruptible(lambda: _evaluate(rule, optimal, threads))
+    return interruptible(lambda: _evaluate(rule, isinstance(policy, Solution)))
 
 
-def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
+def _evaluate(policy: Policy, optimal: bool) -> Evaluation:
     """Follow a policy, and once more with weights in place of probabilities where they differ."""
     f = policy.forest
     plain, weights = Weights.plain(f), Weights.of(f)
@@ -89,20 +83,20 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
         worth = follow_densely(policy, weights, columns, logs=risky)
         return _summary(f, truly, truly, worth) if risky else _summary(f, truly, worth)
     with large_work():
-        return _evaluate_compiled(policy, plain, weights, optimal, threads)
+        return _evaluate_compiled(policy, plain, weights, optimal)
 
 
 def _evaluate_compiled(
-    policy: Policy, plain: Weights, weights: Weights, optimal: bool, threads: int | None
+    policy: Policy, plain: Weights, weights: Weights, optimal: bool
 ) -> Evaluation:
     """The same by compiled kernels."""
     f, risky = policy.forest, weights.tolerance > 0
-    truly = follow(policy, plain, threads)
+    truly = follow(policy, plain)
     if len(weights.defect) == 0:
         return _summary(f, truly, truly)
-    if risky and not optimal and _opens_more(policy, threads):
+    if risky and not optimal and _opens_more(policy):
         weights = replace(weights, all_points=True)
-    worth_too = follow(policy, weights, threads)
+    worth_too = follow(policy, weights)
     if not risky:
         return _summary(f, truly, worth_too)
     with np.errstate(divide="ignore"):
@@ -115,13 +109,13 @@ def _evaluate_compiled(
     return replace(found, error=weights.gap(utility, weights.rounding()))
 
 
-def _opens_more(policy: Policy, threads: int | None) -> bool:
+def _opens_more(policy: Policy) -> bool:
     """Whether a policy opens boxes where the optimal policy stops.
 
     With a risk tolerance the slopes of such a policy may exceed one and fall.
     """
     f = policy.forest
-    at, index = solve(f, threads=threads).index_columns()
+    at, index = solve(f).index_columns()
     sizes = f.laws.shape[f.law, 0]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     best = f.sign * index[np.repeat(at, sizes) + within]
@@ -129,7 +123,7 @@ def _opens_more(policy: Policy, threads: int | None) -> bool:
     return bool((own > best + _NEAR).any())
 
 
-def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
+def follow(policy: Policy, weights: Weights) -> Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     if not compiles_always() and dense_size(policy) <= _DENSE * patience():
@@ -177,7 +171,7 @@ def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
             both = (opened_at, indices), (chosen_at, rewards)
             trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
             whose = np.concatenate(trees), np.concatenate(own)
-        none = ways.run(whose, threads)
+        none = ways.run(whose)
         tried *= 8
     back = np.zeros(opened_at[-1])
     back[take] = ways.found.opened
@@ -200,7 +194,7 @@ class _Retrace:
         self.copies = box_count(plan.forest)
         eps = _EPS * max(plan.span, 1.0) / self.copies
         # masses may be negative
-        step = Pass(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
+        step = Pass(plan, -np.inf if plan.weights.all_points else eps, sigma)
         self.step = step
         ops, powers = plan.ops, plan.powers
         join = ops[:, structure.KIND] == structure.JOIN
@@ -223,10 +217,8 @@ class _Retrace:
             np.zeros(len(ops), np.int64),
         )  # fmt: skip
 
-    def back(
-        self, order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, _Steps]
-    ) -> FloatArray:
-        """Retrace from operations whose G is given; the heap with what is left."""
+    def back(self, order: IntArray, values: FloatArray, start: dict[int, _Steps]) -> None:
+        """Retrace from operations whose G is given."""
         found = self.found
         # blocks of the sizes in which they will be freed: powers of two
         room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
@@ -237,8 +229,7 @@ class _Retrace:
             heap[at + 8 * len(x) : at + 9 * len(x)] = x
             found.seen[op], found.seen_n[op] = at, len(x)
             state[blocks.TOP] += room[op]
-        operands = reach.Operands(values, shared)
-        out: FloatArray = reach.retrace(order, self.route, found, operands, heap, state)
+        out = reach.retrace(order, self.route, found, values, heap, state)
         check(self.step.stop)
         for op in self.line_at.keys() & set(order.tolist()) if self.line_at else ():
             if (n := int(found.seen_n[op])) > 0:
@@ -248,55 +239,31 @@ class _Retrace:
                 found.opened[at : at + len(visits)] = visits
                 there = slice(self.plan.reward_at[v], self.plan.reward_at[v + 1])
                 found.chosen[there] = best * self.step.clear[there]
-        return out
 
-    def run(self, ranks: tuple[IntArray, FloatArray] | None, threads: int | None) -> float | None:
-        """Both ways, part by part; the expected number of places that nothing fills.
+    def run(self, ranks: tuple[IntArray, FloatArray] | None) -> float | None:
+        """Both ways; the expected number of places that nothing fills.
 
         ``ranks`` are trees and their ranks, for several prizes. None if what lies beyond the plan
         may still be reached.
         """
-        plan, step = self.plan, self.step
-        parts, uses = len(plan.part_op), step.refs.copy()
-        kept: list[FloatArray | None] = [None] * parts
-
-        def order(p: int) -> IntArray:
-            return step.order(p, None if ranks is None else plan.root_ops(p))
-
-        def forward(p: int) -> FloatArray | blocks.Distributions:
-            heap = step.work(order(p), _NOTHING)
-            if heap.nbytes * parts <= _KEEP or parts == 1:
-                kept[p] = heap
-            if ranks is not None:
-                return blocks.distributions(heap, step.loc[plan.root_ops(p)])
-            return heap if parts == 1 else step.block(int(plan.part_op[p]), heap)
-
-        found: list[Any] = step.parts(forward, threads)
-        top = self.one_prize(found) if ranks is None else self.several_prizes(found, *ranks)
+        step = self.step
+        order = step.order(0, None if ranks is None else self.plan.root_ops(0))
+        values = step.work(order, _NOTHING)
+        top = self.one_prize(values) if ranks is None else self.several_prizes(values, *ranks)
         if top is None:
             return None
         none, start = top
-
-        def backward(p: int) -> None:
-            ops = plan.part_op[p : p + 1] if ranks is None else plan.root_ops(p)
-            own = {op: start[op] for op in ops.tolist() if len(start[op][0])}
-            if not own:  # never reached
-                return
-            todo, heap = order(p), kept[p]
-            if heap is None:
-                step.refs[todo] = uses[todo]
-                heap = step.work(todo, _NOTHING)
-            kept[p] = None
-            self.back(todo, heap, _NOTHING, own)
-
-        step.parts(backward, threads)
+        start = {op: steps for op, steps in start.items() if len(steps[0])}
+        if start:  # else never reached
+            self.back(order, values, start)
         return none
 
     def several_prizes(
-        self, found: list[blocks.Distributions], tree: IntArray, rank: FloatArray
+        self, values: FloatArray, tree: IntArray, rank: FloatArray
     ) -> tuple[float, dict[int, _Steps]] | None:
         """Nothing is joined: each tree starts with the chance that a prize is left for it."""
         plan = self.plan
+        found = [blocks.distributions(values, self.step.loc[plan.root_ops(0)])]
         places = PrizeLimits.of(plan.forest, plan.top_copies, plan.top_group)
         bars = [plan.outside, -np.inf if self.beyond is None else self.beyond]
         left, (none, more) = places_left(TreeValues.of(found), places, tree, rank, bars)
@@ -309,24 +276,7 @@ class _Retrace:
         }
         return none if np.isfinite(plan.outside) else 0.0, start
 
-    def one_prize(self, found: list[FloatArray]) -> tuple[float, dict[int, _Steps]] | None:
-        """Through what joins the parts, there and back."""
-        plan, step, parts = self.plan, self.step, self.plan.part_op
-        at, values = step.loc[parts].copy(), found[0]
-        if len(parts) > 1:
-            values = step.final(found)
-        if (top := self.at_the_roots(values)) is None:
-            return None
-        none, steps = top
-        if len(parts) == 1:
-            return none, {plan.last: steps}
-        heap = self.back(step.last(), values, np.concatenate(found), {plan.last: steps})
-        seen = zip(parts.tolist(), self.found.seen[parts], self.found.seen_n[parts], strict=True)
-        towards = {op: _steps(heap, int(place), int(n), 1) for op, place, n in seen}
-        step.loc[parts] = at
-        return none, towards
-
-    def at_the_roots(self, values: FloatArray) -> tuple[float, _Steps] | None:
+    def one_prize(self, values: FloatArray) -> tuple[float, dict[int, _Steps]] | None:
         """Probability that nothing beats the outside option, and the G of the root operation.
 
         None if what lies beyond the plan may still be reached.
@@ -344,13 +294,13 @@ class _Retrace:
         after = log_below[np.searchsorted(grid, x + 0.25)]
         none = float(np.exp(m * after[0])) if finite else 0.0
         if m == 1.0:
-            return none, (x, np.ones((1, 1)))
+            return none, {plan.last: (x, np.ones((1, 1)))}
         # at a breakpoint the copies before must be below; half a rank above, all may be there
         own = np.concatenate([grid, grid + 0.5])
         x = np.unique(np.append(x, own[own > x[0]]))
         before, at = (log_below[np.searchsorted(grid, x + d)] for d in (-0.25, 0.25))
         power, factor = tied_copies(before, at, m)
-        return none, (x, (np.exp(power) * factor)[:, None])
+        return none, {plan.last: (x, (np.exp(power) * factor)[:, None])}
 
 
 def _steps(heap: FloatArray, at: int, n: int, k: int) -> _Steps:
