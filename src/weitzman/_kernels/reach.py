@@ -306,8 +306,8 @@ def _put(g, least, heap, state):
     if kept == 0:  # never reached
         return heap, _ZERO, _ZERO
     room = kept * (lanes + 1)
-    if state[TOP] + 2 * room > heap.size:
-        bigger = aligned(2 * (heap.size + room))
+    if state[TOP] + 2 * room + LANES * LANES > heap.size:
+        bigger = aligned(2 * (heap.size + room) + LANES * LANES)
         copy(heap, _ZERO, heap.size, bigger, _ZERO)
         heap = bigger
     at = allocate(pointer(heap, 0), pointer(state, 0), room)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen, roots_above
 from .._common.interruption import check, interruptible
 from .._kernels import blocks, reach, structure
 from .._kernels.jit import compiles_always, large_work, patience
@@ -128,54 +128,75 @@ def follow(policy: Policy, weights: Weights) -> Followed:
     f = policy.forest
     if not compiles_always() and dense_size(policy) <= _DENSE * patience():
         return follow_densely(policy, weights, rank(policy))
-    given = f.laws.shape[f.law, 0]
-    order, _, _ = structure.postorder(f.parent)
+    rows, states = f.laws.shape[f.law, 0], f.rewards.shape[f.reward, 1]
+    opened_at, chosen_at = (np.append(0, np.cumsum(x)) for x in (rows, states))
+    order = structure.postorder(f.parent).order
     first = policy.index[policy.index_at[policy.root]]
-    useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
-    none, tried = None, _FIRST_ROOTS
-    while none is None:  # the best trees alone, until the next is practically never reached
-        roots = policy.root[: min(tried, useful)]
+    useful = int(np.searchsorted(-first, -policy.outside))  # roots that may be opened
+    useful = min(max(useful, f.prizes), len(first))
+    found, tried = None, _FIRST_ROOTS
+    while found is None:  # the best trees alone, until the next is practically never reached
+        roots = policy.root[: min(max(tried, f.prizes), useful)]
         boxes = np.sort(in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
-        columns = rank(policy, boxes)
-        opened_at, chosen_at, above_all = *columns[:2], len(columns.values) + 1.0
-        indices, rewards, outside = (_below_all(x) for x in columns[2:5])
-        keys = np.arange(len(f))
-        lines = {
-            v: Following(
-                weights.laws[int(weights.law[v])], rewards[chosen_at[v] : chosen_at[v + 1]],
-                indices[opened_at[v] : opened_at[v + 1]], float(outside), f.name(v),
-                weights.missing(v),
-            )
-            for v in boxes[f.endless[boxes]].tolist()
-        }  # fmt: skip
-        if len(weights.defect):  # what is missing from a row lies above all ranks
-            weights = replace(weights, top=above_all)
-        plan = Plan.lay_out(
-            weights, keys, keys, rewards, chosen_at, float(outside),
-            {v: (x.index, x.levels, x.tails) for v, x in lines.items()}.__getitem__, (roots, boxes),
-        )  # fmt: skip
-        member = np.empty(len(boxes), np.int64)
-        member[plan.class_of[boxes]] = boxes
-        shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
-        take = shift + np.arange(plan.sigma_at[-1])
-        limit = None
-        if tried < useful:
-            limit = float(np.count_nonzero(columns.values <= first[tried])) + 0.5
-        ways = _Retrace(plan, indices[take], rewards, limit, lines)
-        whose = None
-        if takes_several(f):  # trees of the plan by box, and their ranks
-            tree, ends = np.zeros(len(f), np.int64), np.flatnonzero(f.parent[order] < 0)
-            place = np.zeros(plan.class_of.max() + 1, np.int64)
-            place[plan.top] = np.arange(len(plan.top))
-            tree[order] = np.repeat(place[plan.class_of[order[ends]]], np.diff(ends, prepend=-1))
-            both = (opened_at, indices), (chosen_at, rewards)
-            trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
-            whose = np.concatenate(trees), np.concatenate(own)
-        none = ways.run(whose)
+        part, own = _parts(policy, weights, boxes)
+        found = _follow_part(part, own, first[len(roots)] if len(roots) < useful else None)
         tried *= 8
-    back = np.zeros(opened_at[-1])
-    back[take] = ways.found.opened
-    return Followed(back, opened_at, ways.found.chosen, chosen_at, none)
+    opened, chosen = np.zeros(opened_at[-1]), np.zeros(chosen_at[-1])
+    opened[runs(opened_at[boxes], rows[boxes])] = found.opened
+    chosen[runs(chosen_at[boxes], states[boxes])] = found.chosen
+    return Followed(opened, opened_at, chosen, chosen_at, found.none)
+
+
+def _parts(policy: Policy, weights: Weights, boxes: IntArray) -> tuple[Policy, Weights]:
+    """The policy and the weights for some boxes alone, with all boxes above them."""
+    f = policy.forest
+    if len(boxes) == len(f):
+        return policy, weights
+    names = tuple(map(f.name, boxes.tolist())) if f.endless[boxes].any() else None
+    few = f.take(boxes, names=names)
+    rewards, at = few.sign * few.rewards.data, policy.index_at[boxes]
+    part = replace(policy, forest=few, index_at=at, rewards=rewards)
+    return part, replace(weights, forest=few, law=weights.law[boxes], cost=weights.cost[boxes])
+
+
+def _follow_part(policy: Policy, weights: Weights, beyond: float | None) -> Followed | None:
+    """Follow a policy by compiled kernels; None if a root of index ``beyond`` may be reached."""
+    f, columns = policy.forest, rank(policy)
+    opened_at, chosen_at = columns[:2]
+    indices, rewards, outside = (_below_all(x) for x in columns[2:5])
+    lines = {
+        v: Following(
+            weights.laws[int(weights.law[v])], rewards[chosen_at[v] : chosen_at[v + 1]],
+            indices[opened_at[v] : opened_at[v + 1]], float(outside), f.name(v), weights.missing(v),
+        )
+        for v in np.flatnonzero(f.endless).tolist()
+    }  # fmt: skip
+    if len(weights.defect):  # what is missing from a row lies above all ranks
+        weights = replace(weights, top=len(columns.values) + 1.0)
+    keys = np.arange(len(f))
+    plan = Plan.lay_out(
+        weights, keys, keys, rewards, chosen_at, float(outside),
+        {v: (x.index, x.levels, x.tails) for v, x in lines.items()}.__getitem__, most_parts=1,
+    )  # fmt: skip
+    member = np.empty(len(f), np.int64)
+    member[plan.class_of] = keys
+    take = runs(opened_at[member], np.diff(opened_at)[member])
+    if beyond is not None:
+        beyond = float(np.count_nonzero(columns.values <= beyond)) + 0.5
+    ways = _Retrace(plan, indices[take], rewards, beyond, lines)
+    whose = None
+    if takes_several(f):  # trees of the plan by box, and their ranks
+        place = np.zeros(len(f), np.int64)
+        place[plan.top] = np.arange(len(plan.top))
+        tree = place[plan.class_of[roots_above(f.parent)]]
+        both = (opened_at, indices), (chosen_at, rewards)
+        trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
+        whose = np.concatenate(trees), np.concatenate(own)
+    if (none := ways.run(whose)) is None:
+        return None
+    opened = np.empty(opened_at[-1])
+    opened[take] = ways.found.opened
+    return Followed(opened, opened_at, ways.found.chosen, chosen_at, none)
 
 
 def _below_all(ranks: IntArray | int) -> FloatArray:
@@ -220,8 +241,8 @@ class _Retrace:
     def back(self, order: IntArray, values: FloatArray, start: dict[int, _Steps]) -> None:
         """Retrace from operations whose G is given."""
         found = self.found
-        # blocks of the sizes in which they will be freed: powers of two
-        room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
+        # blocks of at least the sizes in which they will be freed
+        room = {op: 64 + 16 * len(x) for op, (x, _) in start.items()}
         heap, state = blocks.new_heap(1024 + sum(room.values()))
         for op, (x, rows) in start.items():
             at = int(state[blocks.TOP])

@@ -127,23 +127,14 @@ class Plan:
     def lay_out(
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line,
-        part: tuple[IntArray, IntArray] | None = None,
+        most_parts: int = _PARTS,
     ) -> Plan:  # fmt: skip
         """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
-        ``line`` tells the values of endless boxes. ``part`` are some roots and some boxes of their
-        trees, each with all above it: only those are laid out, as one part, and others have class
-        -1.
+        ``line`` tells the values of endless boxes.
         """
         f, w = weights.forest, weights
-        roots, parent = f.roots, f.parent
-        if part is not None:
-            roots, parent = part[0], np.full_like(f.parent, -1)  # others stand alone
-            parent[part[1]] = f.parent[part[1]]
-            parent = frozen(parent)
-        tree = structure.postorder(parent)
-        if part is not None:
-            tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
+        roots, tree = f.roots, structure.postorder(f.parent)
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
@@ -157,8 +148,7 @@ class Plan:
         top, some, inverse = np.unique(class_of[roots], return_index=True, return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
-        work = len(member) + len(classes.child)
-        cuts = np.array([0, len(top)]) if part is not None else _cut(top, work)
+        cuts = _cut(top, len(member) + len(classes.child), most_parts)
         # an operation for each class, and as many joins as there are values, less one
         room = len(member) + int(np.maximum(np.diff(classes.at) - 1, 0).sum()) + len(top) - 1
         ops = np.full((room, structure.COLUMNS), -1, np.int64)
@@ -355,9 +345,9 @@ def check_threads(threads: int | None) -> None:
         )
 
 
-def _cut(top: IntArray, work: int) -> IntArray:
+def _cut(top: IntArray, work: int, most: int) -> IntArray:
     """Boundaries of the parts of the roots, about equal in work: classes follow the trees."""
-    parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
+    parts = max(1, min(most, work // _PART_LEAST, len(top)))
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
