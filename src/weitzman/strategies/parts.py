@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted
 from .._common.text import ResultTable
-from .._kernels.episodes import PrizePlaces
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand
@@ -140,7 +139,14 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
     return max(0, int(forest.prizes) - max(1, int(trees)))
 
 
-def places(forest: Forest) -> PrizePlaces:
+class Places(NamedTuple):
+    """How many prizes may be taken, and from which tree each box has its reward."""
+
+    prizes: int
+    tree: IntArray
+
+
+def places(forest: Forest) -> Places:
     """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
     reject_quotas(forest, "a strategy of another kind")
     tree = np.zeros(len(forest), np.int64)
@@ -149,7 +155,7 @@ def places(forest: Forest) -> PrizePlaces:
         for v in children_first(forest)[::-1]:
             if forest.parent[v] >= 0:
                 tree[v] = tree[forest.parent[v]]
-    return PrizePlaces(int(forest.prizes), tree)
+    return Places(int(forest.prizes), tree)
 
 
 def sum_of_largest(
