@@ -23,7 +23,7 @@ def by_value(values: np.ndarray, chances: np.ndarray) -> dict[float, float]:
     return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(random_problems.forests(max_boxes=4), st.data())
 def test_the_law_is_that_of_all_ends(problem, data):
     n = len(problem.parents)
