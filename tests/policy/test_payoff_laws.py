@@ -35,7 +35,7 @@ def every_end(walk: Walk, chance: float = 1.0) -> list[tuple[float, float]]:
     return ends
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(random_problems.forests(max_boxes=4), st.data())
 def test_the_law_is_that_of_all_ends(problem, data):
     n = len(problem.parents)
