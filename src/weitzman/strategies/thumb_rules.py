@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray, check_counts
+from .._common.arrays import BoolArray, FloatArray, IntArray, check_counts
 from .._kernels.episodes import (
     COST_AT,
     COST_ROW,
@@ -239,7 +238,7 @@ def _chunk(forest: Forest) -> int:
     return max(1, _TOGETHER // len(forest))
 
 
-def _pays(index: FloatArray, hand: FloatArray, tree: int | IntArray, prizes: int) -> NDArray[np.bool_]:
+def _pays(index: FloatArray, hand: FloatArray, tree: int | IntArray, prizes: int) -> BoolArray:
     """Whether an index is above what its tree holds, and a place is left for it."""
     above = index > hand[tree, np.arange(len(index))]
     if prizes > 1:
