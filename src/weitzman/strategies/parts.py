@@ -139,14 +139,14 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
     return max(0, int(forest.prizes) - max(1, int(trees)))
 
 
-class Places(NamedTuple):
+class PrizePlaces(NamedTuple):
     """How many prizes may be taken, and from which tree each box has its reward."""
 
     prizes: int
     tree: IntArray
 
 
-def places(forest: Forest) -> Places:
+def places(forest: Forest) -> PrizePlaces:
     """How many prizes there are, and the tree of each box; with one prize, all are one tree."""
     reject_quotas(forest, "a strategy of another kind")
     tree = np.zeros(len(forest), np.int64)
@@ -155,7 +155,7 @@ def places(forest: Forest) -> Places:
         for v in children_first(forest)[::-1]:
             if forest.parent[v] >= 0:
                 tree[v] = tree[forest.parent[v]]
-    return Places(int(forest.prizes), tree)
+    return PrizePlaces(int(forest.prizes), tree)
 
 
 def sum_of_largest(
