@@ -759,7 +759,7 @@ def test_a_binary_file_holds_no_ranges(tmp_path):
         ([{"box": "A", "field": "cost", "range": "21/22/23"}], "must rise from low to base"),
         ([{"box": "A", "field": "factor", "range": "1/2/3"}], "has no factor"),
         ([{"box": "A", "field": "cost", "given": "1", "range": "1/20/30"}], "has no parent"),
-        ([{"box": "A", "field": "probability", "range": "0/0.1/1"}], "needs a state"),
+        ([{"box": "A", "field": "probability", "range": "0/0.1/1"}], "is not one number"),
         ([{"box": "A", "field": "reward", "range": "0/1/2"}], "is not one number"),
         ([{"box": "A", "field": "cost", "low": 1}], "is not a key here"),
     ],
@@ -775,5 +775,5 @@ def test_a_sure_state_can_become_less_sure():
         parent=[-1], cost=[1], rewards=[[9, 3, 0]], law=[[1, 0, 0]], names=["A"]
     )
     one = Range("A", "probability", 1.0, 0.4, 1.0, state="0")
-    law = Ranges([one]).changed(sure, {0: 0.4}).laws[0]
-    np.testing.assert_allclose(law, [[0.4, 0.3, 0.3]])
+    changed = Ranges([one]).changed(sure, {0: 0.4})
+    np.testing.assert_allclose(changed.laws[int(changed.law[0])], [[0.4, 0.3, 0.3]])

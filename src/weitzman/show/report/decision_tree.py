@@ -193,7 +193,7 @@ class _Size(NamedTuple):
     seen: int
 
 
-_FILE, PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(142, 38, 108, 9, 16, 23, 11)
+_FILE, PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(142, 38, 118, 9, 16, 23, 11)
 _MARGIN = 4
 _LEAVES = 9  # of a tree that fits a screen
 
