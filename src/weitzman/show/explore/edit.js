@@ -55,7 +55,7 @@ export function fromFile({ format, objective, outside, boxes, ranges, ...terms }
       box[field] = box[field].map(([x]) => box.rewards.map(() => x));
     }
   }
-  const all = doc.boxes.flatMap((box) => numbersOf(doc, box));
+  const all = ranges ? numbersOf(doc) : [];
   const places = (ranges ?? []).map((range) => all.filter(({ said }) =>
     ["box", "field", "given", "state"].every((k) => (range[k] ?? said[k]) === said[k])));
   places.forEach((some, i) => some.forEach(({ row, y }) => (row[y] = ranges[i].range)));
@@ -63,16 +63,17 @@ export function fromFile({ format, objective, outside, boxes, ranges, ...terms }
 }
 
 /** All numbers that may have a range: the row that holds each, its place there, and what files call it. */
-function numbersOf(doc, box) {
-  const up = box.parent === null ? null : boxOf(doc, box.parent);
-  return Object.entries(RANGED).flatMap(([key, field]) => {
+function numbersOf(doc, of = doc.boxes) {
+  const titles = new Map(doc.boxes.map((box) => [box.key, labels(box)]));
+  return of.flatMap((box) => Object.entries(RANGED).flatMap(([key, field]) => {
     const matrix = key === "rewards" ? [box.rewards] : box[key] ?? [];
+    const up = matrix.length > 1 || key === "law" ? titles.get(box.parent) : null;
     return matrix.flatMap((row, s) => row.map((x, y) => {
-      const given = matrix.length > 1 || (up && key === "law") ? { given: labels(up)[s] } : {};
-      const state = row.length > 1 || key === "law" || key === "rewards" ? { state: labels(box)[y] } : {};
-      return { row, y, x, said: { box: box.name, field, ...given, ...state } };
+      const state = row.length > 1 || key === "law" || key === "rewards"
+        ? { state: titles.get(box.key)[y] } : {};
+      return { row, y, x, said: { box: box.name, field, ...(up ? { given: up[s] } : {}), ...state } };
     }));
-  });
+  }));
 }
 
 function labels(box) {
@@ -98,7 +99,8 @@ function certain(box) {
 /** To the file format. */
 export function toFile(doc) {
   const name = new Map(doc.boxes.map((box) => [box.key, box.name]));
-  const ranges = doc.boxes.flatMap((box) => numbersOf(doc, box).filter(({ x }) => base(x) !== x));
+  const text = (box) => Object.keys(RANGED).some((k) => box[k]?.flat().some((x) => typeof x === "string"));
+  const ranges = numbersOf(doc, doc.boxes.filter(text)).filter(({ x }) => base(x) !== x);
   return {
     format: "weitzman/1",
     objective: doc.objective,
