@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from weitzman._common.arrays import FloatArray
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidForest
 from weitzman.forest.builder import Builder
 from weitzman.forest.distributions import Discretized, discretize, discretize_rows
-from weitzman.forest.model import Forest
 
 CONTINUOUS = [
     stats.norm(0, 1),
