@@ -85,14 +85,8 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     ],
     "payoff_table": lambda f, s: engine.payoff_table(f.take([0, 1])).phi,
     "difference": lambda f, s: policy.difference(s, Policy.of(f, 1.0), 200).mean,
-    "printed_phi": lambda f, s: policy.printed_phi(f.take([0, 1])),
     "equivalent_box": lambda f, s: weitzman.solve(policy.equivalent_box(s)).value,
     "payoff_law": lambda f, s: [policy.payoff_law(s).values, policy.payoff_law(s).chances],
-    "approximate": lambda f, s: [
-        (a := strategies.approximate(f)).bound,
-        a.line.value,
-        a.chosen.value,
-    ],
     "best_line": lambda f, s: [strategies.best_line(f).value, strategies.best_line(f).followed],
     "best_nonadaptive": lambda f, s: strategies.best_nonadaptive(f).value,
     "best_partially_adaptive": lambda f, s: strategies.best_partially_adaptive(f).value,
@@ -108,7 +102,6 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     "cheapest": lambda f, s: mix(questions.cheapest(f, 4, 0.3)),
     "commit": lambda f, s: questions.commit(f, [[0, 2]]).value,
     "frontier": lambda f, s: questions.frontier(f).columns(),
-    "index_slopes": lambda f, s: questions.index_slopes(s, 0).cost.totals(),
     "risk_sweep": lambda f, s: questions.risk_sweep(f, steps=3).value,
     "scenarios": lambda f, s: questions.scenarios(f, RANGES).value,
     "solve_many": lambda f, s: questions.solve_many([f]).columns(),
@@ -148,12 +141,10 @@ METHODS: dict[str, Callable[[Forest, Solution], Any]] = {
     "plot.solution": lambda f, s: drawn(s),
 }
 
-ERRORS = {"solve", "solve_many", "approximate"}  # whose numbers say how far they may be off
+ERRORS = {"solve", "solve_many"}  # whose numbers say how far they may be off
 INDEX = "an index does not depend on it"
 SAME = {
     ("break_even", PRIZES): INDEX,
-    ("index_slopes", PRIZES): INDEX,
-    ("index_slopes", QUOTAS): INDEX,
     ("turning_points", PRIZES): "the first box is that of the highest index",
     ("explain", RISK): "the same policy is the best one here",
     ("difference", RISK): "of payoffs, not of their utilities",

@@ -13,7 +13,6 @@ from weitzman.errors import InvalidArgument
 from weitzman.policy.simulation import Sample
 from weitzman.strategies import (
     Dag,
-    approximate,
     best_line,
     best_nonadaptive,
     best_partially_adaptive,
@@ -120,7 +119,6 @@ def test_a_comparison_has_every_strategy(term):
     assert c["everything"].value == near(evaluate(everything(forest)).value)
     assert c["myopic"].value == near(evaluate(myopic(forest)).value)
     assert "adaptivity gap" in c.table()
-    assert approximate(forest).bound == near(c["optimal"].value)
 
 
 def followed(w, rule):
