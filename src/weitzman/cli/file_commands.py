@@ -34,8 +34,7 @@ def check(options: Options) -> None:
     from .._common.text import columns
 
     try:
-        with common.given_file(options.file) as path:
-            reading = common.read_file(path, options, notes=False)
+        reading = common.read_all(options, notes=False)
     except WeitzmanError as error:
         if options.json:
             print(common.as_json({"ok": False, "error": str(error)}))
@@ -67,7 +66,12 @@ def convert(options: Options) -> None:
     from ..files.instances import save
 
     with common.written_file(options.output, options.file, suffix=".json") as target:
-        save(common.read_instance(options), target)
+        reading = common.read_all(options)
+        ranges = reading.ranges
+        if ranges and target.lower().endswith(".wz"):
+            click.echo("note: a .wz file has no ranges: they are left out", err=True)
+            ranges = type(ranges)()
+        save(reading.forest, target, ranges)
 
 
 @command(short="A spreadsheet to fill in.")
