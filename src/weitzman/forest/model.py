@@ -673,7 +673,7 @@ def known_fields(
     fields: Mapping[str, Any], function: str, kind: type[Forest] = Forest
 ) -> dict[str, Any]:
     """The fields that are given (None: not given), if they are all declared."""
-    names = [one.name for one in declared(kind)]
+    names = [one.name for one in declared(kind)] if fields else []
     for name in fields:
         if name not in names:
             raise TypeError(f"{function}() has no argument {name!r}{like(name, names) or '.'}")
