@@ -20,7 +20,7 @@ import pytest
 import weitzman
 from weitzman import Forest, Policy, Solution, engine, files, policy, questions, strategies
 from weitzman.errors import WeitzmanError
-from weitzman.forest import expand
+from weitzman.forest import expand, to_scipy
 
 PACKAGES = ("weitzman", *(f"weitzman.{x}" for x in (
     "engine", "policy", "strategies", "questions", "bounds", "forest", "files", "chains",
@@ -116,6 +116,7 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     "as_ranges": lambda f, s: [r.base for r in questions.as_ranges(f, RANGES)],
     "save": lambda f, s: stored(f, lambda path: weitzman.save(f, path)),
     "save_many": lambda f, s: stored(f, lambda path: files.save_many([f], path)),
+    "to_scipy": lambda f, s: to_scipy(f, 0).mean(),
     "to_networkx": lambda f, s: weitzman.solve(files.from_networkx(files.to_networkx(f))).value,
     "to_pandas": lambda f, s: weitzman.solve(files.from_pandas(files.to_pandas(f))).value,
 }
@@ -151,6 +152,7 @@ SAME = {
     ("payoff_law", RISK): "of payoffs, not of their utilities",
     ("risk_sweep", RISK): "its own tolerances replace that of the forest",
     **{("as_ranges", term): "names numbers of boxes" for term in TERMS},
+    **{("to_scipy", term): "the law of one reward" for term in TERMS},
 }
 
 
