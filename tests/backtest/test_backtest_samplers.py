@@ -233,15 +233,38 @@ def test_all_peers_face_the_same_searches():
 
 
 @pytest.mark.skipif("SYNE_TUNE_PYTHON" not in os.environ, reason="needs an older Syne Tune")
-def test_dyhpo_is_driven_through_a_pipe():
-    from benchmarks.tuning.syne_tune_peers import dyhpo, syne_tune_methods
+@pytest.mark.parametrize("scheduler", ["DyHPO", "PASHA"])
+def test_schedulers_of_syne_tune_are_driven_through_a_pipe(scheduler):
+    from benchmarks.tuning.syne_tune_peers import scheduled, syne_tune_methods
 
     curves = made_up(30, seed=7)
     spent = []
     for full_runs in (1, 2):
         bench = Bench(Table.of(curves), np.arange(30))
-        list(dyhpo(bench, full_runs))
+        list(scheduled(bench, scheduler, full_runs))
         spent.append(bench.spent)
         assert bench.seen.max() > 1  # some run was resumed
     assert spent == [4.0, 8.0]
-    assert syne_tune_methods()[0].name == "Syne Tune DyHPO, 1 full runs' cost"
+    names = [method.name for method in syne_tune_methods()]
+    assert f"Syne Tune {scheduler}, cost of 1 full run" in names
+    assert len(names) == 10
+
+
+def test_studies_with_tpe_draw_by_the_order():
+    """Two orders of the same runs are two searches, with a log too, and each is reproducible."""
+    pytest.importorskip("optuna")
+    curves = made_up(60, seed=8)
+    table = Table.of(curves)
+    log = Log.of(curves.select(np.arange(30)), 30, np.random.default_rng(0))
+    method = next(m for m in all_methods(settings=True) if m.name.startswith("Optuna TPE + Succ"))
+    rule = method.learn(log, [1.0])[0].rule
+
+    def started(order):
+        bench = Bench(table, order)
+        list(islice(rule(bench), 3))
+        return set(order[bench.seen > 0].tolist())
+
+    orders = [np.random.default_rng(k).permutation(np.arange(30, 60)) for k in range(6)]
+    first = [started(order) for order in orders]
+    assert first == [started(order) for order in orders]
+    assert len({frozenset(some) for some in first}) > 1
