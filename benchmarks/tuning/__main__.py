@@ -29,6 +29,7 @@ from weitzman.backtest.peers import all_methods, methods_without_log  # noqa: E4
 from weitzman.learn.curves import Curves  # noqa: E402
 
 from .cells import Cells, Piece, joined, made_with, make_all  # noqa: E402
+from .more_peers import more_peers  # noqa: E402
 from .promises import tables  # noqa: E402
 from .report import figure, markdown, page, to_pick  # noqa: E402
 from .sets import FULL_RUN_COSTS, HOME_MADE, SETS, Set  # noqa: E402
@@ -132,7 +133,7 @@ class Searches:
         priced = [tuple(x) for x in self.costs.T.tolist()]
         self.jobs = list(jobs(curves, instance, priced, logs))
         there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
-        there += syne_tune_methods() if log == "without" else []
+        there += syne_tune_methods() if log == "without" else more_peers()
         methods = _named(there, arguments.methods) if arguments.methods else there
         again = _named(methods, arguments.again)
         self.rows: list[tuple[Method, Cells]] = []

@@ -2,8 +2,9 @@
 
 A program of its own, since Syne Tune needs an older NumPy: :mod:`.syne_tune_peers` starts it with
 the Python of another environment. The first line of the input has the scheduler, a seed, the
-candidates as points and the number of categories of each coordinate. Then each line of the output asks for a row of a run, and
-the next line of the input has its score (null if it has diverged) and whether the run is over.
+candidates as points and the number of categories of each coordinate. Then each line of the output
+asks for a row of a run, and the next line of the input has its score (null if it has diverged) and
+whether the run is over.
 """
 
 import datetime

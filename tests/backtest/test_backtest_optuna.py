@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,10 @@ from weitzman.backtest import library_peers as ours
 from weitzman.backtest.bench import Bench, Table
 from weitzman.backtest.methods import Log
 from weitzman.backtest.peers import all_methods
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.tuning.more_peers import options
 
 optuna = pytest.importorskip("optuna")
 
@@ -67,7 +72,7 @@ def _silent():
 def test_halving_needs_reports_at_its_rungs_only(rate, least):
     scores = np.random.default_rng(rate).random((RUNS, ROWS)).tolist()
     name = "SuccessiveHalvingPruner"
-    rule = ours._options(some_log(), name)[f"rate {rate}, from {least} rows"]
+    rule = options(some_log(), name)[f"rate {rate}, from {least} rows"]
     pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=least, reduction_factor=rate)
     wanted = in_a_study(pruner, scores, range(1, ROWS + 1))
     assert on_the_bench(rule, scores) == wanted
@@ -76,7 +81,7 @@ def test_halving_needs_reports_at_its_rungs_only(rate, least):
 
 def test_hyperband_needs_reports_at_its_rungs_only():
     scores = np.random.default_rng(0).random((RUNS, ROWS)).tolist()
-    rule = ours._options(some_log(), "HyperbandPruner")["rate 2, from 1 rows"]
+    rule = options(some_log(), "HyperbandPruner")["rate 2, from 1 rows"]
     pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=ROWS, reduction_factor=2)
     wanted = in_a_study(pruner, scores, range(1, ROWS + 1))
     assert on_the_bench(rule, scores) == wanted
@@ -150,9 +155,9 @@ def test_few_trials_of_tpe_are_not_all_random(monkeypatch):
 
 def test_without_optuna_its_methods_are_left_out(monkeypatch):
     there = [m.name for m in all_methods()]
-    assert sum("Optuna" in name for name in there) == 5
+    assert sum("Optuna" in name for name in there) == 3
     monkeypatch.setattr("weitzman.backtest.library_peers.find_spec", lambda name: None)
     assert [m.name for m in all_methods()] == [n for n in there if "Optuna" not in n]
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r"weitzman\[optuna\]"):
-        ours._options(some_log(), "HyperbandPruner")
+        options(some_log(), "HyperbandPruner")

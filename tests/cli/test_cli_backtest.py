@@ -172,7 +172,7 @@ def test_devices_and_endless_digits_are_refused(tmp_path, capsys):
     assert "log.parquet: " in capsys.readouterr().err
 
 
-# -- settings and samplers ---------------------------------------------------------------------
+# -- settings ---------------------------------------------------------------------
 
 FEW = ["--workers", "1", "--repeats", "1", "--orders", "2", "--price", "20"]
 
@@ -195,7 +195,7 @@ def regrets(capsys) -> dict[str, float]:
 
 
 def test_settings_from_columns_or_a_table_are_the_same(tmp_path, capsys):
-    pytest.importorskip("sklearn")
+    pytest.importorskip("optuna")
     file, table = with_settings(tmp_path)
     found = []
     for said in ("lr", table):
@@ -205,13 +205,15 @@ def test_settings_from_columns_or_a_table_are_the_same(tmp_path, capsys):
             "--settings",
             said,
             "--methods",
-            "index,cost-aware",
+            "index,tpe + s",
             "--json",
             *FEW,
         ]
         assert cli.main(argv) == 0
         found.append(regrets(capsys))
-    assert set(found[0]) == {"index policy", "full runs, cost-aware BO", "hindsight"}
+    assert set(found[0]) == {"index policy", "hindsight"} | {
+        f"Optuna TPE + SuccessiveHalvingPruner, {n} runs" for n in (10, 30, 100)
+    }
     assert cli.main(["backtest", file, "--methods", "index", "--json", *FEW]) == 0
     blind = regrets(capsys)
     for known in found:
@@ -219,34 +221,8 @@ def test_settings_from_columns_or_a_table_are_the_same(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("sampler", "there", "missing"),
-    [
-        ("random", "top-K after one epoch", "Optuna TPE"),
-        ("tpe", "Optuna TPE + SuccessiveHalvingPruner, 30 runs", "top-K"),
-        ("bo", "full runs, cost-aware BO", "Optuna"),
-    ],
-)
-def test_samplers_choose_the_peers(tmp_path, capsys, sampler, there, missing):
-    pytest.importorskip("optuna")
-    pytest.importorskip("sklearn")
-    file, table = with_settings(tmp_path)
-    words = "index,successive,top,cost-aware" if sampler == "random" else "index"
-    more = {"tpe": ",tpe + s", "bo": ",cost-aware", "random": ""}[sampler]
-    methods = words.replace(",cost-aware", "") + more
-    argv = ["backtest", file, "--settings", table, "--sampler", sampler, "--methods", methods]
-    assert cli.main([*argv, "--json", *FEW]) == 0
-    names = regrets(capsys)
-    assert there in names
-    assert not any(missing in name for name in names)
-
-
-@pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["--sampler", "tpe"], 2, "--sampler tpe or bo needs --settings"),
-        (["--sampler", "random,bo"], 2, "--sampler tpe or bo needs --settings"),
-        (["--sampler", "grid", "--settings", "lr"], 1, "samplers must be some of random, tpe, bo"),
-        (["--sampler", "tpe", "--settings", "lr", "--log-runs", "0"], 2, "--sampler needs a log"),
         (["--settings", "none.csv"], 3, "none.csv"),
         (["--settings", "momentum"], 1, "momentum"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 import shutil
@@ -81,7 +82,7 @@ def test_a_full_disk(tmp_path):
     words, complaint = run_code(limit=full_disk, WEITZMAN_CACHE_DIR=str(tmp_path))
     assert words == ["3", "60", "0", "0"]
     assert complaint.count("compiled code cannot be kept") == 1
-    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} <= {"CACHE.txt"}  # which is short
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +142,9 @@ def files_below(folder):
 
 @pytest.mark.parametrize("variable", ["WEITZMAN_CACHE_DIR", "NUMBA_CACHE_DIR"])
 def test_folders_of_the_user_stay(tmp_path, variable):
-    """Only what this package wrote is deleted, whatever else has a name like it."""
+    """Nothing is deleted, whatever has a name like what this package writes."""
     for i in range(7):
-        for folder in ("", "weitzman-kernels/"):
+        for folder in ("", f"weitzman-kernels-{sys.implementation.cache_tag}/"):
             mine = tmp_path / f"{folder}weitzman-experiment-{i}"
             mine.mkdir(parents=True)
             (mine / "result.bin").write_text("a week of work")
@@ -152,21 +153,19 @@ def test_folders_of_the_user_stay(tmp_path, variable):
     assert before < files_below(tmp_path)
 
 
-def test_old_versions_go_and_foreign_files_in_them_stay(warm, tmp_path):
+def test_files_of_another_version_are_replaced_and_foreign_files_stay(warm, tmp_path):
+    """The checksum covers the sources, so each file is as good as none: but it keeps its name."""
     folder = shutil.copytree(warm, tmp_path / "cache")
     (own,) = folder.iterdir()
-    (version,) = (path for path in own.iterdir() if path.is_dir())
-    old = [own / f"cpython-300-{i:016x}" for i in range(7)]
-    for age, path in enumerate(old):
-        shutil.copytree(version, path)
-        os.utime(path, (age, age))  # the first is the oldest
-    (old[1] / "notes.txt").write_text("mine")
-    os.utime(old[1], (1, 1))
-    for path in version.glob("*.bin"):
-        path.unlink()
-    run_code(WEITZMAN_CACHE_DIR=str(folder))
-    assert [path.exists() for path in old] == [False, True, False, True, True, True, True]
-    assert [path.name for path in old[1].iterdir()] == ["notes.txt"]
+    (own / "notes.bin").write_text("mine")
+    before = files_below(folder)
+    for path in own.glob("*-*.bin"):
+        content = path.read_bytes()[32:]
+        path.write_bytes(hashlib.sha256(b"another version" + content).digest() + content)
+    assert run_code(WEITZMAN_CACHE_DIR=str(folder)) == (["3", "60", "0", "0"], "")
+    assert run_code(WEITZMAN_CACHE_DIR=str(folder)) == (["3", "60", "1", "1"], "")
+    assert files_below(folder) == before
+    assert (own / "notes.bin").read_text() == "mine"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")

@@ -118,7 +118,7 @@ class Bench:
 
     @property
     def seed(self) -> int:
-        """A seed for methods that draw: it follows from the order, so that no two searches share it."""
+        """A seed for methods that draw: it follows from the order of the runs."""
         return crc32(self._order.tobytes())
 
     def __len__(self) -> int:

@@ -257,32 +257,6 @@ def asha(bench: Bench, rate: int, least: int, most: int) -> Iterator[None]:
         yield
 
 
-def percentile(bench: Bench, share: float, first: int, finished: int) -> Iterator[None]:
-    """Percentile stopping, the rule of Ax: run after run, dropped if among the worst.
-
-    At rows 1, 2, 4, ... from row ``first`` on, once ``finished`` runs have ended, a run continues
-    only if its score is at least the ``share`` percentile of all scores at that row, its own
-    included. Yields after each run.
-    """
-    seen: dict[int, list[float]] = {}
-    whole = 0
-    for run in range(len(bench)):
-        row, score = 1, bench.advance(run, 1)
-        while score > -np.inf:
-            there = seen.setdefault(row, [])  # sorted, since NumPy's percentile takes 30 us a call
-            insort(there, score)
-            if bench.is_over(run):
-                whole += 1
-                break
-            k, part = divmod(share / 100 * (len(there) - 1), 1)
-            low, high = there[int(k)], there[min(int(k) + 1, len(there) - 1)]
-            if whole >= finished and row >= first and score < low + part * (high - low):
-                break
-            row = min(2 * row, bench.longest)
-            score = bench.advance(run, row)
-        yield
-
-
 def _best(runs: IntArray, score: FloatArray, keep: int) -> IntArray:
     """The runs with the highest scores, earlier runs first among equals, no diverged runs."""
     order = np.argsort(-score, kind="stable")[:keep]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from ..errors import UnknownName
 from ..learn.curves import Curves
 from ..learn.first_runs import from_nothing
 from ..learn.ladder import top_excess
@@ -18,48 +17,26 @@ from ..tune.race import Race, RunModel
 from ..tune.refit import Refit
 from . import methods as rules
 from .bench import Bench
-from .library_peers import (
-    FullRunBO,
-    documented_pruners,
-    optuna_installed,
-    sklearn_installed,
-    tuned_pruners,
-)  # fmt: skip
+from .library_peers import documented_pruners, optuna_installed
 from .methods import Documented, Log, Method, MethodPlan, Rule, Tuned
 
-SAMPLERS = ("random", "tpe", "bo")
 RUNS = (10, 30, 100)  # of methods whose number of runs is fixed
 _RATES = (2, 3, 4)
 _TAIL = -np.log1p(-(np.arange(8) + 0.5) / 8)  # quantiles of an exponential excess
 
 
-def all_methods(*, settings: bool = False, samplers: Collection[str] = SAMPLERS) -> list[Method]:
-    """The index policy, then its peers, including those of other libraries that are installed.
+def all_methods(*, settings: bool = False) -> list[Method]:
+    """The index policy, then its peers, including those of Optuna if it is installed.
 
-    Parameters
-    ----------
-    settings : bool
-        Whether the settings of runs are known, which some methods need.
-    samplers : collection of str
-        How peers choose what to start: "random", in the order given; "tpe", as Optuna's sampler
-        proposes; "bo", by Bayesian optimization with full runs.
+    If the ``settings`` of runs are known, Optuna's TPE chooses runs as well.
     """
-    odd = sorted(set(samplers) - set(SAMPLERS))
-    if odd or not samplers:
-        there, given = ", ".join(SAMPLERS), ", ".join(odd) or "none"
-        raise UnknownName(f"samplers must be some of {there}, but got {given}.")
     found: list[Method] = [IndexPolicy(fit, refit=True)]
-    if "random" in samplers:
-        found += [FullRuns(), Tuned("top-K after one epoch", _top_k)]
-        found += [Tuned("successive halving", _halved), Tuned("Hyperband", _hyperband)]
-        found += [Tuned("ASHA", partial(_rates, rule=rules.asha), 16)]
-        found += [Tuned("percentile rule", _percentile, 16), *_fixed("successive halving")]
-        if optuna_installed():
-            found += [*tuned_pruners(), *documented_pruners(RUNS)[: len(RUNS)]]
-    if settings and "tpe" in samplers and optuna_installed():
-        found += documented_pruners(RUNS, tree=True)
-    if settings and "bo" in samplers and sklearn_installed():
-        found.append(FullRunBO())
+    found += [FullRuns(), Tuned("top-K after one epoch", _top_k)]
+    found += [Tuned("successive halving", _halved), Tuned("Hyperband", _hyperband)]
+    found += [Tuned("ASHA", partial(_rates, rule=rules.asha), 16), *_fixed("successive halving")]
+    if optuna_installed():
+        found += documented_pruners(RUNS)[: len(RUNS)]
+        found += documented_pruners(RUNS, tree=True) if settings else []
     return found
 
 
@@ -230,15 +207,4 @@ def _rates(log: Log, rule: Callable[..., Iterator[None]], **runs: int) -> dict[s
         )
         for rate in _RATES
         for least in firsts(log.most)
-    }
-
-
-def _percentile(log: Log) -> dict[str, Rule]:
-    return {
-        f"below {share:g} % from {first} rows, after {finished} full runs": partial(
-            rules.percentile, share=share, first=first, finished=finished
-        )
-        for share in (25.0, 50.0, 75.0)
-        for first in firsts(log.most)[:4]
-        for finished in (1, 5)
     }

@@ -80,12 +80,6 @@ def _column_options(command: F) -> F:
     "the rest.",
 )  # fmt: skip
 @click.option(
-    "--sampler", metavar="WORD,...",
-    help="How peers choose which run to start. random: in random order. tpe: the run nearest to a "
-    "proposal of Optuna's TPE, with its pruners. bo: by Bayesian optimization with full "
-    "runs. Default: all that can be used; tpe and bo need --settings.",
-)  # fmt: skip
-@click.option(
     "--settings", metavar="FILE",
     help="What runs were started with, for all methods that can use it: a file with one row for "
     "each run and the column of runs, or columns of FILE by commas (--settings lr,width).",
@@ -185,16 +179,9 @@ def _words(text: str) -> list[str]:
 
 def _methods(options: Options, settings: bool) -> list[Method]:
     from ..backtest.library_peers import optuna_installed
-    from ..backtest.peers import SAMPLERS, all_methods, methods_without_log
+    from ..backtest.peers import all_methods, methods_without_log
 
-    samplers = SAMPLERS if options.sampler is None else _words(options.sampler)
-    there = all_methods(settings=settings, samplers=samplers)
-    if options.sampler is not None and not settings and set(samplers) - {"random"}:
-        raise click.UsageError("--sampler tpe or bo needs --settings.")
-    if options.log_runs == 0:
-        if options.sampler is not None:
-            raise click.UsageError("--sampler needs a log: leave out --sampler or --log-runs 0.")
-        there = methods_without_log(settings=settings)
+    there = (methods_without_log if options.log_runs == 0 else all_methods)(settings=settings)
     if not optuna_installed():
         text = 'Optuna is not installed, its pruners are left out: pip install "weitzman[optuna]"'
         click.echo(text, err=True)

@@ -320,8 +320,7 @@ class _Retrace:
         none, steps = top
         if len(parts) == 1:
             return none, {plan.last: steps}
-        order = structure.schedule(plan.ops, plan.owner, structure.FINAL, np.array([plan.last]))
-        heap = self.back(order, values, np.concatenate(found), {plan.last: steps})
+        heap = self.back(step.last(), values, np.concatenate(found), {plan.last: steps})
         seen = zip(parts.tolist(), self.found.seen[parts], self.found.seen_n[parts], strict=True)
         towards = {op: _steps(heap, int(place), int(n), 1) for op, place, n in seen}
         step.loc[parts] = at
