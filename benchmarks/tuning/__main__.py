@@ -133,7 +133,7 @@ class Searches:
         priced = [tuple(x) for x in self.costs.T.tolist()]
         self.jobs = list(jobs(curves, instance, priced, logs))
         there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
-        there += syne_tune_methods() if log == "without" else more_peers()
+        there += syne_tune_methods(each.name) if log == "without" else more_peers()
         methods = _named(there, arguments.methods) if arguments.methods else there
         again = _named(methods, arguments.again)
         self.rows: list[tuple[Method, Cells]] = []

@@ -97,7 +97,7 @@ SETS = (
     Set("lcdb", "cost_seconds", "replicate", Size(14, (3, 1), (3, 1)), _QUICK),
     Set("lcdb_new", "cost_seconds", "replicate", Size(15, (3, 1), (3, 1)), _QUICK, "lcdb", _NEW),
     Set("trained", "cost", None, Size(8, (2, 1), (2, 2)), _QUICK),
-    Set("held_out", "cost", None, Size(7, (2, 2), (2, 8)), _QUICK),
+    Set("held_out", "cost", None, Size(7, (2, 2), (4, 4)), _QUICK),
 )
 CHOOSING, HOME_MADE = SETS[:3], SETS[4:]  # where defaults may be chosen; trained here, to check
 # without a log the rule of the first runs was also simulated on `trained`

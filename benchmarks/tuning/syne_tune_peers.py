@@ -26,42 +26,43 @@ from weitzman.backtest.library_peers import PoolSpace
 from weitzman.backtest.methods import Documented, Log, Method, Rule
 
 FULL_RUNS = 1, 2, 3, 5, 10
+SHORT = "taskset_text", "algoperf"  # many rows: ten full runs take DyHPO minutes a search
 SCHEDULERS = "DyHPO", "PASHA"
 WORKER = Path(__file__).parent / "syne_tune_worker.py"
 # what a scheduler asked for, by its name, the table and the order of the runs
 _asked: dict[tuple[str, bytes], list[tuple[int, int]]] = {}
 
 
-def syne_tune_methods() -> list[Method]:
-    """Both schedulers with each stopping point; none without an environment that has Syne Tune."""
+def syne_tune_methods(name: str) -> list[Method]:
+    """The methods for a set; none without an environment that has Syne Tune."""
     if "SYNE_TUNE_PYTHON" not in os.environ:
         return []
+    ends = FULL_RUNS[: -1 if name in SHORT else None]
     return [
         Documented(
-            f"Syne Tune {name}, cost of {n} full run{'s' * (n > 1)}",
-            partial(_rule, scheduler=name, full_runs=n),
+            f"Syne Tune {scheduler}, cost of {n} full run{'s' * (n > 1)}",
+            partial(_rule, scheduler=scheduler, full_runs=n, last=ends[-1]),
         )
-        for name in SCHEDULERS
-        for n in FULL_RUNS
+        for scheduler in SCHEDULERS
+        for n in ends
     ]
 
 
-def _rule(log: Log, scheduler: str, full_runs: float) -> Rule:
-    return partial(scheduled, scheduler=scheduler, full_runs=full_runs)
+def _rule(log: Log, scheduler: str, full_runs: float, last: float) -> Rule:
+    return partial(scheduled, scheduler=scheduler, full_runs=full_runs, last=last)
 
 
-def scheduled(bench: Bench, scheduler: str, full_runs: float) -> Iterator[None]:
+def scheduled(bench: Bench, scheduler: str, full_runs: float, last: float) -> Iterator[None]:
     """Advance runs as it asks, until as much was spent as so many of these runs cost on average.
 
-    What it asks for does not depend on when it is stopped, so that it is asked once, for the latest
-    stopping point.
+    What it asks for does not depend on when it is stopped, so that it is asked once, for the
+    ``last`` stopping point.
     """
     table, order = bench._table, bench._order
     most = float(table.spend[order, -1].mean())
     key = scheduler, order.tobytes() + table.score.tobytes()
     if key not in _asked:
-        budget = max(FULL_RUNS) * most
-        _asked[key] = list(_play(Bench(table, order), scheduler, budget))
+        _asked[key] = list(_play(Bench(table, order), scheduler, last * most))
     for run, row in _asked[key]:
         if bench.spent >= full_runs * most:
             break
