@@ -111,9 +111,10 @@ standard error of their difference.
 BEFOREHAND = """\
 ## Which method should I pick beforehand?
 
-The regret of each method over that of the index policy: the geometric mean over sets and prices,
-and the worst of these cells. Every method is as fixed as a user would have to fix it, except where
-its name says that the best of several is taken in hindsight at each set and price.
+The mean regret of each method over that of the index policy: the geometric mean over cells (a set
+at a price), the worst cell for the index policy, which is the lowest ratio, and the worst cell for
+the method, which is the highest. Every method is as fixed as a user would have to fix it
+beforehand, except where its name says that the best of several is taken in hindsight in each cell.
 """
 
 
@@ -125,7 +126,8 @@ def page(
     ``speed`` and ``kept`` are tables: what deciding costs, and how far promises are kept.
     """
     said = remarks(folder / "REMARKS.md")
-    parts = [ABOUT, BEFOREHAND, to_pick(with_log, "with"), to_pick(without, "without"), WITH]
+    parts = [ABOUT, BEFOREHAND, to_pick(with_log, "with"), to_pick(without, "without")]
+    parts += [said.get("beforehand", ""), WITH]
     parts += [
         markdown(name, x) + said.get(f"{name}, with a log", "") for name, x in with_log.items()
     ]
@@ -175,12 +177,13 @@ def beforehand(found: dict[str, Backtest]) -> str:
     means = {name: float(np.exp(np.log(row).mean())) for name, row in cells.items()}
     lines = [
         f"Sets: {', '.join(f'`{name}`' for name in found)}.\n",
-        "| | geometric mean | worst cell | cells in which it is ahead |\n|---|--:|--:|--:|",
+        "| | geometric mean | lowest | highest | cells in which it is ahead |\n"
+        "|---|--:|--:|--:|--:|",
     ]
     for name in sorted(cells, key=lambda name: means[name]):
         row = cells[name]
         ahead = f"{int((row < 1).sum())} of {len(row)}"
-        lines.append(f"| {name} | {means[name]:.2f} | {row.max():.2f} | {ahead} |")
+        lines.append(f"| {name} | {means[name]:.2f} | {row.min():.2f} | {row.max():.2f} | {ahead} |")
     return "\n".join(lines) + "\n"
 
 
