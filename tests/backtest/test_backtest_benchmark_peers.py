@@ -168,9 +168,9 @@ def test_schedulers_of_syne_tune_are_driven_through_a_pipe(scheduler):
         list(scheduled(bench, scheduler, full_runs, 10))
         spent.append(bench.spent)
     assert bench.seen.max() > 1  # some run was resumed
-    assert spent[:2] == [20.0, 40.0]
+    assert spent[0] == 20.0
     if scheduler == "DyHPO":  # it continues when there is no new run to start
-        assert spent[2] == 200.0
+        assert spent[1:] == [40.0, 200.0]
         assert bench.seen.min() > 0
     names = [method.name for method in syne_tune_methods("held_out")]
     assert f"Syne Tune {scheduler}, cost of 1 full run" in names
