@@ -20,7 +20,7 @@ import pytest
 import weitzman
 from weitzman import Forest, Policy, Solution, engine, files, policy, questions, strategies
 from weitzman.errors import WeitzmanError
-from weitzman.forest import expand, to_scipy
+from weitzman.forest import expand
 
 PACKAGES = ("weitzman", *(f"weitzman.{x}" for x in (
     "engine", "policy", "strategies", "questions", "bounds", "forest", "files", "chains",
@@ -85,14 +85,8 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     ],
     "payoff_table": lambda f, s: engine.payoff_table(f.take([0, 1])).phi,
     "difference": lambda f, s: policy.difference(s, Policy.of(f, 1.0), 200).mean,
-    "printed_phi": lambda f, s: policy.printed_phi(f.take([0, 1])),
     "equivalent_box": lambda f, s: weitzman.solve(policy.equivalent_box(s)).value,
     "payoff_law": lambda f, s: [policy.payoff_law(s).values, policy.payoff_law(s).chances],
-    "approximate": lambda f, s: [
-        (a := strategies.approximate(f)).bound,
-        a.line.value,
-        a.chosen.value,
-    ],
     "best_line": lambda f, s: [strategies.best_line(f).value, strategies.best_line(f).followed],
     "best_nonadaptive": lambda f, s: strategies.best_nonadaptive(f).value,
     "best_partially_adaptive": lambda f, s: strategies.best_partially_adaptive(f).value,
@@ -108,7 +102,6 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     "cheapest": lambda f, s: mix(questions.cheapest(f, 4, 0.3)),
     "commit": lambda f, s: questions.commit(f, [[0, 2]]).value,
     "frontier": lambda f, s: questions.frontier(f).columns(),
-    "index_slopes": lambda f, s: questions.index_slopes(s, 0).cost.totals(),
     "risk_sweep": lambda f, s: questions.risk_sweep(f, steps=3).value,
     "scenarios": lambda f, s: questions.scenarios(f, RANGES).value,
     "solve_many": lambda f, s: questions.solve_many([f]).columns(),
@@ -123,7 +116,6 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     "as_ranges": lambda f, s: [r.base for r in questions.as_ranges(f, RANGES)],
     "save": lambda f, s: stored(f, lambda path: weitzman.save(f, path)),
     "save_many": lambda f, s: stored(f, lambda path: files.save_many([f], path)),
-    "to_scipy": lambda f, s: to_scipy(f, 0).mean(),
     "to_networkx": lambda f, s: weitzman.solve(files.from_networkx(files.to_networkx(f))).value,
     "to_pandas": lambda f, s: weitzman.solve(files.from_pandas(files.to_pandas(f))).value,
 }
@@ -149,19 +141,16 @@ METHODS: dict[str, Callable[[Forest, Solution], Any]] = {
     "plot.solution": lambda f, s: drawn(s),
 }
 
-ERRORS = {"solve", "solve_many", "approximate"}  # whose numbers say how far they may be off
+ERRORS = {"solve", "solve_many"}  # whose numbers say how far they may be off
 INDEX = "an index does not depend on it"
 SAME = {
     ("break_even", PRIZES): INDEX,
-    ("index_slopes", PRIZES): INDEX,
-    ("index_slopes", QUOTAS): INDEX,
     ("turning_points", PRIZES): "the first box is that of the highest index",
     ("explain", RISK): "the same policy is the best one here",
     ("difference", RISK): "of payoffs, not of their utilities",
     ("payoff_law", RISK): "of payoffs, not of their utilities",
     ("risk_sweep", RISK): "its own tolerances replace that of the forest",
     **{("as_ranges", term): "names numbers of boxes" for term in TERMS},
-    **{("to_scipy", term): "the law of one reward" for term in TERMS},
 }
 
 

@@ -56,9 +56,9 @@ def random_chain(rng, k):
     return Chain(stay * np.eye(k) + (1 - stay) * law, rng.permutation(k))
 
 
-def test_our_bounds_hold_on_thousands_of_chains():
+def test_our_bounds_hold_on_hundreds_of_chains():
     rng, failures, tried = np.random.default_rng(0), 0, 0
-    for _ in range(2000):
+    for _ in range(500):
         chain = random_chain(rng, int(rng.integers(2, 5)))
         delta = 10.0 ** -rng.integers(1, 7)
         if not chain.irreducible or chain.stationary()[chain.top].sum() < 1e-6:
@@ -70,8 +70,8 @@ def test_our_bounds_hold_on_thousands_of_chains():
         if found.boxes["exact"] > 1:
             assert chain.miss(found.target, found.boxes["exact"] - 1).max() > delta * (1 - 1e-9)
         failures += not found.holds("sign corrected")
-    assert tried > 1500
-    assert failures > 100  # the slip is no curiosity
+    assert tried > 375
+    assert failures > 25  # the slip is no curiosity
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0.3, 1e-2, 1e-5]))

@@ -19,6 +19,8 @@ from random_walks import possible, ruled_forests
 
 from weitzman import Policy
 from weitzman._common.numbers import typed_number
+from weitzman.errors import InvalidFile
+from weitzman.files.ranges import typed_spread
 from weitzman.policy.frontier import Box
 from weitzman.policy.walk import Walk
 from weitzman.policy.words import why
@@ -72,8 +74,9 @@ function meant({ payoffs, risk, minimize }) {
 }
 
 const typed = ({ texts }) => texts.map(typedNumber);
+const based = ({ texts }) => texts.map(typedBase);
 
-const questions = { walked, played, meant, typed };
+const questions = { walked, played, meant, typed, based };
 for await (const line of createInterface({ input: process.stdin })) {
   const { what, ...rest } = JSON.parse(line);
   let answer;
@@ -260,6 +263,23 @@ def test_means_and_certainty_equivalents(
     assert answer["mean"] == pytest.approx(wanted, abs=1e-9)
     assert answer["error"] >= 0
     assert risk is not None or answer["error"] == pytest.approx(z.std(ddof=1) / len(z) ** 0.5)
+
+
+def test_ranges_are_read_as_in_sheets(script: Script) -> None:
+    texts = [
+        "80/100/130", "80k / 100k / 130k", "20%/30%/0.5", "3/2/1", "1/2", "1/2/3/4", "a/b/c",
+        "-3/-2/0", "normal(100; 20)", "Normal(1,000; 20)", "lognormal(5, 2)",
+        "uniform(0; 10)",
+        "triangular(0; 1; 5)", "PERT(0; 1; 5)", "P10/P50/P90(1; 2; 7)", "p10p50p90(1; 2; 2.5)",
+        "normal(1)", "beta(1; 2)", "normal(1; 2; 3)", "100", "", "pert(1; x; 3)",
+    ]  # fmt: skip
+    for text, found in zip(texts, script.ask("based", texts=texts), strict=True):
+        try:
+            spread = typed_spread(text, lambda part: typed_number(part).value, False)
+        except InvalidFile:
+            spread = None
+        expected = None if spread is None else pytest.approx(spread.base, rel=1e-14)
+        assert found == expected, text
 
 
 def test_numbers_are_read_as_in_sheets_and_options(script: Script) -> None:

@@ -21,7 +21,6 @@ from .common import Options, command
 
 if TYPE_CHECKING:
     from ..files.tables import TableReading
-    from ..forest.model import Forest
     from ..show.explore.workbench import Workbench
     from ..show.report import Source
 
@@ -193,9 +192,9 @@ def _workbench(options: Options) -> Workbench:
     from ..show.explore.workbench import Workbench
 
     path, words = options.file, options.words
-    read: Callable[[], Forest] = partial(common.read_instance, options)
+    read: Callable[[], TableReading] = partial(common.read_all, options)
     if path == "-":
-        forest, path, read = read(), None, lambda: forest
+        reading, path, read = read(), None, lambda: reading
         print("The page offers a download of what is changed.")
     elif path is not None:
         if not os.path.lexists(path):

@@ -63,7 +63,7 @@ class Corner:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixture:
+class Mixture(ResultTable):
     """The optimal use of a budget: one of two policies, by the toss of a coin.
 
     Attributes
@@ -421,7 +421,7 @@ def _check_budget(budget: float, least: Corner) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CappedSpend:
+class CappedSpend(ResultTable):
     """The best reward if no run may spend more than a cap.
 
     Attributes

@@ -125,6 +125,33 @@ export function typedNumber(text) {
   return finite((found[1] === "-" ? -sign : sign) * Number(`${groups.join("")}.${rest[0] || 0}e${power}`));
 }
 
+const SIDE = 2.5066282746310002 * 1.2815515655446004; // deciles to the mean of half a normal law
+const MEANS = {
+  normal: (mean, _) => mean,
+  lognormal: (mean, _) => mean,
+  uniform: (low, high) => (low + high) / 2,
+  triangular: (low, mode, high) => (low + mode + high) / 3,
+  pert: (low, mode, high) => (low + 4 * mode + high) / 6,
+  p10p50p90: (low, middle, high) => middle + (low + high - 2 * middle) / SIDE,
+};
+
+/**
+ * The number that a range or a distribution stands for, by the rules of `typed_spread` in
+ * `files/ranges.py` (a test compares both): 80/100/130, normal(100; 20). NaN if the text is neither.
+ */
+export function typedBase(text) {
+  const law = text.trim().match(/^([a-z][a-z0-9/ _-]*)\(([^()]+)\)$/i);
+  const mark = law ? (law[2].includes(";") ? ";" : ",") : "/";
+  const numbers = (law ? law[2] : text).split(mark).map(typedNumber);
+  if (numbers.some(Number.isNaN)) return NaN;
+  if (!law) {
+    const [low, base, high] = numbers;
+    return numbers.length === 3 && low <= base && base <= high ? base : NaN;
+  }
+  const mean = MEANS[law[1].toLowerCase().replace(/[^a-z0-9]/g, "")];
+  return mean?.length === numbers.length ? mean(...numbers) : NaN;
+}
+
 /** Whether a comma stands for the point; null: the digits do not tell. */
 function decimalComma(digits, currency) {
   const [comma, point] = [digits.lastIndexOf(","), digits.lastIndexOf(".")];

@@ -74,7 +74,7 @@ class Profile(NamedTuple):
     mean: float
 
 
-# what the ranges of a sheet do: in cases, for two numbers at once, and in random draws
+# of the ranges of a sheet: cases, two numbers at once, and random draws
 Uncertain = tuple[sweeps.Scenarios, sweeps.TwoWay | None, sweeps.Uncertainty | None]
 
 
@@ -173,8 +173,8 @@ def content(
     )  # fmt: skip
 
 
-def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
-    """Numbers with a range move from end to end, in the tornado too; the others by a share."""
+def stated(solution: Solution, ranges: Ranges, swings: Found) -> sweeps.Scenarios:
+    """A tornado in which numbers with a range move from end to end; the others, by a share."""
     f, ends = solution.forest, range(len(ranges))
     moved = sweeps.scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
     stated = {(r.box, _NUMBERS[r.field]) for r in ranges}
@@ -192,6 +192,12 @@ def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
         })  # fmt: skip
     swings["rows"] = sorted(rows, key=lambda row: -abs(row["high"] - row["low"]))[:_ROWS]
     swings["stated"] = True
+    return moved
+
+
+def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
+    """What ranges do, in cases, for two numbers at once, and in random draws."""
+    f, moved = solution.forest, stated(solution, ranges, swings)
     width = np.abs(moved.value[1::2] - moved.value[::2])
     widest = np.argsort(-width, kind="stable")[:2].tolist()
     pair = sweeps.two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
