@@ -183,7 +183,8 @@ def beforehand(found: dict[str, Backtest]) -> str:
     for name in sorted(cells, key=lambda name: means[name]):
         row = cells[name]
         ahead = f"{int((row < 1).sum())} of {len(row)}"
-        lines.append(f"| {name} | {means[name]:.2f} | {row.min():.2f} | {row.max():.2f} | {ahead} |")
+        shown = " | ".join(f"{x:.2f}" for x in (means[name], row.min(), row.max()))
+        lines.append(f"| {name} | {shown} | {ahead} |")
     return "\n".join(lines) + "\n"
 
 
