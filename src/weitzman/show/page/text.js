@@ -1,12 +1,12 @@
 // Numbers and text as people read them, and elements that hold text and nothing else.
 
 /** How the amounts of the problem on this page are written: the unit, and the range of all amounts. */
-export const amounts = { unit: "", spread: 0 };
+export const amounts = { unit: "", spread: 0, digits: 6 };
 
 /** An amount of the problem with its unit; with an error, no digits beyond the second digit of the error. */
 export function amount(x, error = 0) {
   const cents = amounts.spread >= 10 && isCurrency(amounts.unit);
-  return withUnit(number(x, { spread: amounts.spread, error, cents }), amounts.unit);
+  return withUnit(number(x, { ...amounts, error, cents }), amounts.unit);
 }
 
 /** The title of an axis, with the unit of the amounts along it. */
