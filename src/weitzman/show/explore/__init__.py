@@ -134,7 +134,7 @@ class Server(ThreadingHTTPServer):
         if name == "":
             body = Markup(files(__package__).joinpath("explore.html").read_text("utf-8"))
             links, data = {"style": "explore.css", "script": "explore.js"}, self.workbench.start()
-            body = worded(body, data["words"], ())
+            body = worded(body, data["words"], ("Open…",))  # a file
             return "text/html", linked("weitzman explore", body, **links, data=data)
         if name == "explore.js":
             return "text/javascript", script(__package__, *_SCRIPTS)

@@ -3,6 +3,7 @@
 import { el, typedNumber } from "../page/text.js";
 
 const FIGURE = 9; // letters of a field for a number
+const RANGE = 18; // of one that holds a range, at most
 const DIGITS = [7, 6, 5, 4, 3]; // of a long number, unless its field has the focus
 
 /** A long number as it fits into a field; all digits show once the field is used. */
@@ -55,6 +56,7 @@ export class Fields {
       if (input === document.activeElement) continue;
       const short = input.matches(".figure") ? brief(text) : text;
       if (input.value !== short) input.value = short;
+      if (input.matches(".figure")) input.size = Math.max(input.minimum, Math.min(short.length, RANGE));
       const label = input.getAttribute("aria-label");
       input.title = short === text ? label : `${label}: ${text}`;
     }
@@ -73,6 +75,7 @@ export class Fields {
         if (this.doc) this.follow(this.doc);
       },
     });
+    input.minimum = attributes.size;
     this.all.push({ input, show });
     return input;
   }
