@@ -110,6 +110,7 @@ class Script:
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = files("weitzman.show.page")
     texts = [folder.joinpath(n).read_text("utf-8") for n in STEPPER if n not in DRAWN]
+    texts.append(files("weitzman.show.explore").joinpath("fields.js").read_text("utf-8"))
     path = tmp_path_factory.mktemp("node") / "walk.mjs"
     path.write_text("\n".join([_EXPORT.sub("", _IMPORT.sub("", t)) for t in texts] + [DRIVER]))
     script = Script(str(path))

@@ -238,7 +238,7 @@ def test_a_fitted_model(tmp_path):
     assert f"Start with run to step {model.rungs[0]}: " in words
     assert f"Expected value{value:.3g}" in words
     low, high = np.quantile(learn.bootstrap(model, 20).value_at(7), [0.05, 0.95])
-    assert f"give a value between {low:.6g} and {high:.6g}." in words
+    assert f"give a value between {low:.4g} and {high:.4g}." in words
 
 
 # -- one file, and safe ----------------------------------------------------------------------------
