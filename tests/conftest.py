@@ -26,15 +26,23 @@ settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
 
 WARMUP = pytest.StashKey[subprocess.Popen[bytes]]()
 
-# files whose tests take more than a few seconds: other processes, browsers, everything compiled
+# files whose tests take more than a few seconds: other processes, timers, whole searches
 SLOW = {
-    "bounds/test_lazy.py", "bounds/test_truncate.py", "bounds/test_truncate_benchmark.py",
-    "engine/test_same_bits.py",
-    "files/test_fuzz.py", "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py",
-    "policy/test_interpreters.py", "policy/test_journal_faults.py",
-    "policy/test_journal_trouble.py", "policy/test_search_machine.py",
-    "backtest/test_backtest_benchmark.py", "show/test_explore_safety.py", "test_benchmarks.py",
-    "test_docs.py", "test_examples.py", "test_outputs.py", "test_site.py", "tune/test_tune_ray.py",
+    "backtest/test_backtest_benchmark.py", "backtest/test_backtest_samplers.py",
+    "bounds/test_lazy.py", "bounds/test_lazy_search.py", "bounds/test_truncate.py",
+    "bounds/test_truncate_benchmark.py", "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
+    "cli/test_cli_warmup.py", "engine/test_edges_of_numbers.py",
+    "engine/test_evaluation_of_large_trees.py", "engine/test_interruption.py",
+    "engine/test_local_cluster.py", "engine/test_same_bits.py", "files/test_fuzz.py",
+    "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py", "learn/test_log_fuzz.py",
+    "learn/test_noise.py", "policy/test_faulty_disk.py", "policy/test_interpreters.py",
+    "policy/test_journal_faults.py", "policy/test_journal_trouble.py",
+    "policy/test_search_machine.py", "questions/test_sweeps.py", "show/test_explore_safety.py",
+    "show/test_plot.py", "show/test_report.py", "show/test_report_ranges.py",
+    "strategies/test_approximation.py", "test_benchmarks.py", "test_docs.py", "test_examples.py",
+    "test_notebooks.py", "test_outputs.py", "test_site.py", "tune/test_fading_hope.py",
+    "tune/test_first_runs_at_once.py", "tune/test_shared_search.py", "tune/test_shared_study.py",
+    "tune/test_tune_conformance.py", "tune/test_tune_ray.py",
 }  # fmt: skip
 
 # files that share what takes long to start, one after the other on one worker

@@ -16,7 +16,6 @@ from ..errors import InvalidArgument, InvalidFile, InvalidForest
 from ..forest.columns import label
 from ..forest.model import FIELDS, Forest
 
-_STATED = {"law": "probability", "rewards": "reward"}
 _CALLED = {"probability": "chance"}
 _BY_COLUMN = {f.headings[0]: f for f in FIELDS}
 RANGED = tuple(f.headings[0] for f in reversed(FIELDS) if f.ranged)

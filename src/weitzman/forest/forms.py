@@ -67,12 +67,6 @@ class Source(NamedTuple):
             raise InvalidForest(f"{what} must be a number, but it is {short(x)}.")
         return float(x)
 
-    def row(self, x: Mapping[str, Any], what: str) -> dict[str, float]:
-        """The same for the entries by name of a state."""
-        if all(map(self.is_number, x.values())):
-            return dict(zip(x, map(float, x.values()), strict=True))
-        return {s: self.number(entry, f"{what}: that of {s!r}") for s, entry in x.items()}
-
     def by_state(
         self, x: Mapping[Any, Any], what: str, known: Mapping[Any, str] = {}
     ) -> dict[str, Any]:
@@ -160,23 +154,22 @@ def read_outcomes(
 def _read_mappings(
     source: Source, given: Mapping[Any, Mapping[Any, Any]], rewards: Any
 ) -> BoxOutcomes:
-    what = source.called("outcomes")
-    rows, keys = {}, dict[str, Any]()
+    keys: dict[str, Any] = {}
     named = {x: source.state(x) for x in dict.fromkeys(chain.from_iterable(given.values()))}
     for key, s in named.items():
         keys.setdefault(s, key)
-    for after, row in given.items():
-        here = what if after is ANY else f"{what} after {short(after)}"
-        if not row:
-            raise InvalidForest(f"{here} must name a state with its probability, but name none.")
-        rows[after] = source.row(source.by_state(row, here, named), here)
+    chances = chain.from_iterable(row.values() for row in given.values())
+    if all(given.values()) and len(keys) == len(named) and all(map(source.is_number, chances)):
+        rows = {after: {named[x]: p for x, p in row.items()} for after, row in given.items()}
+    else:
+        rows = {after: _row(source, after, row, named) for after, row in given.items()}
     what = source.called("rewards")
     if not isinstance(rewards, Mapping | None):
         raise InvalidForest(
             f"{what} must be a mapping {{state: reward}} beside outcomes, but there is "
             f"{short(rewards)}."
         )
-    priced = source.by_state(rewards or {}, what, same(keys))
+    priced = source.by_state(rewards, what, same(keys)) if rewards else {}
     check_keys(priced, list(keys), (), what, "state that occurs in outcomes")
     for s, r in priced.items():
         priced[s] = None if r is None else source.number(r, f"{what}: that of {s!r}")
@@ -194,8 +187,20 @@ def _read_mappings(
     return BoxOutcomes(
         states,
         (*priced.values(), *(x for x, _ in amounts)),
-        rows={a: [row.get(s, 0.0) for s in states] for a, row in rows.items()},
+        rows={a: [float(row.get(s, 0.0)) for s in states] for a, row in rows.items()},
     )
+
+
+def _row(
+    source: Source, after: Any, given: Mapping[Any, Any], named: Mapping[Any, str]
+) -> dict[str, float]:
+    """The chances after a state of the parent, or what is wrong with them."""
+    what = source.called("outcomes")
+    what = what if after is ANY else f"{what} after {short(after)}"
+    if not given:
+        raise InvalidForest(f"{what} must name a state with its probability, but name none.")
+    row = source.by_state(given, what, named)
+    return {s: source.number(p, f"{what}: that of {s!r}") for s, p in row.items()}
 
 
 # -- boxes together -----------------------------------------------------------------------------

@@ -375,11 +375,6 @@ class Forest:
                 f"truncate."
             )
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the expected payoff counts, with one prize and without discounting."""
-        return self._term() is None
-
     def must_be_plain(self, what: str) -> None:
         """Raise if there is discounting, risk, several prizes or quotas, for ``what``."""
         if (term := self._term()) is not None:

@@ -321,18 +321,14 @@ def _tried(trial: _Trial, kind: str) -> Strategy | tuple[FixedOrder, FixedSet]:
         if found is not None:
             return Strategy(kind, name, found.value, 0.0, _NONE, "exact", *found[1:])
         solved = written if kind == "priority_list" else solved
-    if kind == "priority_list":
-        trees = len(solved.forest.roots) if forest.prizes > 1 else 1
-        n = max(1, min(episodes, MOST_DRAWS // (len(solved.forest) * trees)))
-        worked = work_through(solved, priority_list(solved), n, np.random.default_rng(rng))
-        means = float(worked.openings.mean()), float(worked.spend.mean())
-        return _estimated(trial, kind, name, worked.payoff, means)
+    trees = len(solved.forest.roots) if forest.prizes > 1 else 1
+    n = max(1, min(episodes, MOST_DRAWS // int(solved.forest.boxes * trees)))
     if kind == "budget":
         played = simulate(solved, episodes, rng, budget=most, threads=threads)
+    elif kind == "priority_list":
+        played = work_through(solved, priority_list(solved), n, rng)
     else:
-        played = random_order(
-            solved, episodes, rng, budget=None if kind == "random_order" else most, threads=threads
-        )
+        played = random_order(solved, n, rng, budget=None if kind == "random_order" else most)
     means = played.openings.mean, played.spend.mean
     return _estimated(trial, kind, name, played.payoff.values, means)
 
@@ -347,7 +343,7 @@ def _estimated(
     """An estimate from episodes, with the optimal policy as a control variate."""
     solved, n, sign = trial.solution, len(payoff), trial.solution.forest.sign
     tau = solved.forest.risk_tolerance
-    control = simulate(solved, n, trial.rng, keep=n, threads=trial.threads).payoff.values
+    control = simulate(solved, n, trial.rng, threads=trial.threads).payoff.values
     x, y, known = sign * payoff, sign * control, np.array(sign * solved.value)
     low = min(float(x.min()), float(y.min()))
     if tau is not None:  # certainty equivalents are means of utilities, read back

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted
 from .._common.text import ResultTable
-from .._kernels.episodes import PrizePlaces
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand
@@ -138,6 +137,13 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
         return 0
     trees = min(float(np.sum(copies[forest.roots], dtype=float)), 1e18)
     return max(0, int(forest.prizes) - max(1, int(trees)))
+
+
+class PrizePlaces(NamedTuple):
+    """How many prizes may be taken, and from which tree each box has its reward."""
+
+    prizes: int
+    tree: IntArray
 
 
 def places(forest: Forest) -> PrizePlaces:

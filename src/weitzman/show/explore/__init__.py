@@ -58,6 +58,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 2 * _CONNECTIONS  # a connection beyond the usual five waits a second
     patience = _PATIENCE
 
     def __init__(self, workbench: Workbench, port: int = 0) -> None:
