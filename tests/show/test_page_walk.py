@@ -208,7 +208,7 @@ def test_the_script_takes_the_same_steps(
             shown.append(data.draw(st.sampled_from(possible(walk, box)))[0])
             walk.show(box, shown[-1])
         wanted.append(standing(walk))
-    unit, spread = walk.amounts
+    unit, spread, _ = walk.amounts
     answer = script.ask(
         "walked", problem=problem(policy, keep), given=given, shown=shown, unit=unit, spread=spread
     )
