@@ -19,7 +19,7 @@ import pytest
 import weitzman
 from weitzman import Forest, Policy, Solution, engine, files, policy, questions, strategies
 from weitzman.errors import WeitzmanError
-from weitzman.forest import expand
+from weitzman.forest import expand, to_scipy
 
 RISK, TIME, PRIZES, QUOTAS = "risk tolerance", "discounting", "several prizes", "quotas"
 LOSSES, ENDLESS, COPIES, ERROR = "minimizing", "endless lines", "copies", "stated error"
@@ -112,6 +112,7 @@ PROBES: dict[str, Callable[[Forest, Solution], Any]] = {
     "as_ranges": lambda f, s: [r.base for r in questions.as_ranges(f, RANGES)],
     "save": lambda f, s: stored(f, lambda path: weitzman.save(f, path)),
     "save_many": lambda f, s: stored(f, lambda path: files.save_many([f], path)),
+    "to_scipy": lambda f, s: to_scipy(f, 0).mean(),
     "to_networkx": lambda f, s: weitzman.solve(files.from_networkx(files.to_networkx(f))).value,
     "to_pandas": lambda f, s: weitzman.solve(files.from_pandas(files.to_pandas(f))).value,
 }
@@ -147,6 +148,7 @@ SAME = {
     ("payoff_law", RISK): "of payoffs, not of their utilities",
     ("risk_sweep", RISK): "its own tolerances replace that of the forest",
     **{("as_ranges", term): "names numbers of boxes" for term in TERMS},
+    **{("to_scipy", term): "the law of one reward" for term in TERMS},
 }
 
 
