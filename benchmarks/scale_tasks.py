@@ -188,7 +188,7 @@ TASKS: dict[str, Task] = {
     **{
         name: _strategy(name)
         for name in (
-            "approximate", "best_line", "best_nonadaptive", "best_partially_adaptive", "myopic",
+            "best_line", "best_nonadaptive", "best_partially_adaptive", "myopic",
             "everything",
         )
     },
@@ -206,7 +206,6 @@ TASKS: dict[str, Task] = {
     ),
     "tornado": lambda f, s: weitzman.questions.tornado(f),
     "turning_points": lambda f, s: weitzman.questions.turning_points(s),
-    "index_slopes": lambda f, s: weitzman.questions.index_slopes(s, int(f.roots[0])),
     "value_of_tests": lambda f, s: weitzman.questions.value_of_tests(f, {int(f.roots[0]): 0.8}),
     "capped": lambda f, s: weitzman.questions.capped(f, _spend(s)),
     "commit": lambda f, s: weitzman.questions.commit(f, unseen=[int(f.roots[0])]),

@@ -177,7 +177,7 @@ def _row(case: Case, repeats: int) -> list[str]:
     solution = solve(case.forest)
     policy = solution.policy()
     loop, key = Loop(policy), stream_key(1)
-    played = simulate(policy, case.episodes, 1, keep=case.episodes)
+    played = simulate(policy, case.episodes, 1)
     openings = played.openings.values
     loop_payoffs = np.array(loop.payoffs(case.in_python, 1))
     check(solution, played.payoff.mean, played.payoff.standard_error)

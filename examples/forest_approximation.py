@@ -30,10 +30,11 @@ forest = weitzman.Forest.from_arrays(
     law=[step[0] if p < 0 else step for p in parent],
 )
 solution = weitzman.solve(forest)
-found = strategies.approximate(forest, limit=200, solution=solution)
+chosen = strategies.best_nonadaptive(forest, limit=200, solution=solution)
+line = strategies.best_line(forest)
 print(f"{len(forest)} recipes; trying them one by one is worth {solution.value:.3f}\n")
-print(found)
-print(f"\nbest set for tonight: {', '.join(found.chosen.boxes)}")
-print(f"best line:            {', '.join(found.line.boxes)}")
-assert found.line.value < found.chosen.value < solution.value
-assert found.line.value < found.line.followed < solution.value
+for name, plan in (("set", chosen), ("line", line)):
+    share = plan.value / solution.value
+    print(f"best {name} for tonight, worth {plan.value:.3f} ({share:.0%}): {', '.join(plan.boxes)}")
+assert line.value < chosen.value < solution.value
+assert line.value < line.followed < solution.value

@@ -26,7 +26,7 @@ class Digits(tune.Trainable):
     """One step is one epoch."""
 
     def setup(self, config):
-        self.network = MLPClassifier(batch_size=64, **config["network"])
+        self.network = MLPClassifier(batch_size=100, **config["network"])
 
     def step(self):
         self.network.partial_fit(*train_set, classes=np.arange(10))

@@ -13,7 +13,6 @@ import reference
 from reference import Number, Problem, States
 
 import weitzman
-from weitzman.policy import printed_phi
 
 Law = dict[Number, Fraction]  # probability of each value
 
@@ -201,15 +200,6 @@ def test_going_on_is_decided_after_the_reward_is_seen() -> None:
     assert reference.optimal_value(BRANCH) == inside
     solution = weitzman.solve(weitzman.Forest.from_arrays(**reference.to_arrays(BRANCH)))
     assert solution.value == pytest.approx(5.5, abs=1e-9)
-    assert printed_phi(solution.forest) == pytest.approx(4.0, abs=1e-12)
-
-
-def test_a_root_with_nothing_below_it_is_as_printed() -> None:
-    for minimize in (False, True):
-        one = weitzman.Forest.from_arrays(
-            parent=[-1], cost=[1], rewards=[[2, 9]], law=[[0.5, 0.5]], outside=5, minimize=minimize
-        )
-        assert printed_phi(one) == pytest.approx(weitzman.solve(one).value)
 
 
 # -- 5: what has exponentially many values, and what has not ---------------------------------------

@@ -292,7 +292,7 @@ ELSEWHERE = {
 # Results whose numbers are compared in the rows of their functions, in the other two files.
 BY_FUNCTION = {
     "BreakEven", "PayoffLaw", "Exhaustive", "FixedSet", "FixedOrder", "FixedLine",
-    "Approximation", "Commitment", "IndexSlopes", "Knowing", "Mixture", "SpendFrontier",
+    "Commitment", "Knowing", "Mixture", "SpendFrontier",
     "RiskSweep", "Swing", "Tornado",
 }  # fmt: skip
 # Classes that hold what a caller gave, or names.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+from test_docs import blocks
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted((DOCS / "tutorials").glob("*.md"))
+SHORTEST = DOCS / "tutorials" / "analyst.md"
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +37,42 @@ def test_all_text_and_code_of_a_page_is_there(notebooks):
     assert "ls" in "".join(cells[2]["source"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_notebooks_run(notebooks, page, tmp_path, monkeypatch):
-    """Each notebook is valid and is executed in a process of its own, as by a reader."""
+def test_notebooks_are_valid_and_do_what_the_page_does(notebooks, page):
+    """The blocks of a page, which `test_docs.py` runs, and nothing else."""
+    nbformat = pytest.importorskip("nbformat")
+    text = page.read_text("utf-8")
+    found = nbformat.reads(json.dumps(notebooks.notebook(text)), as_version=4)
+    nbformat.validate(found)
+    cells = [ast.parse(cell.source) for cell in found.cells if cell.cell_type == "code"]
+    wanted = [
+        ast.parse(notebooks.as_code(block.text))
+        for block in blocks(text)
+        if block.language == "python"
+    ]
+    assert [ast.dump(x) for x in cells] == [ast.dump(x) for x in wanted]
+    assert len(cells) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if page != SHORTEST], ids=lambda p: p.stem)
+def test_notebooks_run_without_the_rest_of_the_page(notebooks, page, tmp_path, monkeypatch):
+    """Whoever has the notebook alone has run no command of the page."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for cell in notebooks.notebook(page.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+
+
+@pytest.mark.slow
+def test_a_notebook_runs(notebooks, tmp_path, monkeypatch):
+    """It is executed in a process of its own, as by a reader."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     monkeypatch.setenv("MPLBACKEND", "agg")
-    text = json.dumps(notebooks.notebook(page.read_text("utf-8")))
+    text = json.dumps(notebooks.notebook(SHORTEST.read_text("utf-8")))
     found = nbformat.reads(text, as_version=4)
-    nbformat.validate(found)
     run = nbclient.NotebookClient(found, timeout=300, resources={"metadata": {"path": tmp_path}})
     run.execute()
-    assert sum(cell.cell_type == "code" for cell in found.cells) >= 5

@@ -58,7 +58,8 @@ def main(argv: list[str] | None = None) -> None:
     if not arguments.kept_only:
         # the most telling tables first, in case that time runs out
         first = sorted(searches, key=lambda x: x.each not in HOME_MADE)
-        _make([piece for one in first for piece in one.missing()], arguments.workers)
+        pieces = [piece for one in first for piece in one.missing()]
+        _make(sorted(pieces, key=lambda piece: piece[-1].log), arguments.workers)
     for one in searches:
         if (result := one.result()) is not None:
             found.setdefault(one.log, {})[one.each.name] = result
@@ -104,8 +105,7 @@ def _read(each: Set, arguments: argparse.Namespace) -> tuple[Curves, tuple[str, 
         if not (folder / each.name).exists():
             import_module(f"benchmarks.tuning.{each.name}").make(folder)
     curves, instance = each.read(folder)
-    tasks = (each.quick if arguments.quick else each.full).tasks
-    names = curves.tasks[:: -(-len(curves.tasks) // tasks)]
+    names = each.tasks(curves, (each.quick if arguments.quick else each.full).tasks)
     keep = np.flatnonzero([task in names for task in curves.task])
     return curves.select(keep), None if instance is None else tuple(instance[i] for i in keep)
 
@@ -125,14 +125,15 @@ class Searches:
         size = each.quick if arguments.quick else each.full
         self.each, self.log, self.curves = each, log, curves
         self.quoted, self.costs = prices(curves, None, FULL_RUN_COSTS)
+        logs, orders = size.with_log if log == "with" else size.without
         self.design = Design(
-            log_runs=0 if log == "without" else None, logs=size.repeats,
-            orders=arguments.orders or size.orders, seed=0,
+            log_runs=None if log == "with" else 0, logs=logs, orders=arguments.orders or orders,
+            seed=0,
         )  # fmt: skip
         priced = [tuple(x) for x in self.costs.T.tolist()]
-        self.jobs = list(jobs(curves, instance, priced, size.repeats))
+        self.jobs = list(jobs(curves, instance, priced, logs))
         there = all_methods(settings=True) if log == "with" else methods_without_log(settings=True)
-        there += syne_tune_methods() if log == "without" else more_peers()
+        there += syne_tune_methods(each.name) if log == "without" else more_peers()
         methods = _named(there, arguments.methods) if arguments.methods else there
         again = _named(methods, arguments.again)
         self.rows: list[tuple[Method, Cells]] = []

@@ -28,6 +28,7 @@ from weitzman.backtest.driver import Design, Done, Job, carry_out
 from weitzman.backtest.methods import Method
 
 CODE = "_common", "_kernels", "backtest", "engine", "learn", "policy", "tune"  # what searches run
+PEERS = "more_peers", "syne_tune_peers", "syne_tune_worker"
 LIBRARIES = "numpy", "numba", "scipy", "scikit-learn", "optuna"
 
 
@@ -41,7 +42,7 @@ def made_with() -> str:
         except PackageNotFoundError:
             found.update(f"no {name}".encode())
     root = Path(weitzman.__file__).parent
-    files = [Path(__file__).parent / "syne_tune_peers.py"]
+    files = [Path(__file__).parent / f"{name}.py" for name in PEERS]
     for path in files + [path for name in CODE for path in sorted((root / name).rglob("*.py"))]:
         found.update(path.read_bytes() if path.exists() else b"")
     return found.hexdigest()[:12]

@@ -14,6 +14,7 @@ from .sets import CHOSE_NOTHING
 
 AIM, HIGHER = 0.7, 3  # with a log: the share of the best peer's regret, at the higher prices
 AIM_WITHOUT = 0.8  # without a log, at every price
+LEAST = 1e-4  # points of score: in ratios of single tasks smaller regrets count as this much
 
 ABOUT = """\
 # Deciding which runs to continue, on public curves
@@ -39,30 +40,32 @@ is, search by search, with its interval by task.
   are the log. Costs are training times without evaluation.
 * `lcdb`: every twelfth of 165 tasks, about 19 learners, 5 replicates. One replicate is searched;
   the others are the log. A step is a fit from scratch on a larger sample.
+* `lcdb_new`: 15 other tasks of the same table, which no choice of a default or a rule has used.
 * `trained`: 8 tasks, 400 runs each, networks, boosted trees and linear models of scikit-learn on
   its own data sets, trained by `python -m benchmarks.tuning.trained`. The log is 150 runs; the
-  other 250 are searched. No default was chosen on this set: the set shows what to expect on new
-  data.
+  other 250 are searched.
+* `held_out`: 7 tasks, 120 runs each, models of the same kinds on other data sets, trained by
+  `python -m benchmarks.tuning.held_out`. The log is 60 runs; the other 60 are searched (without a
+  log all 120).
 
-Each log has three orders, in `trained` two; `lcdb` has three logs for each task, the others one
-(`sets.py`).
-In `algoperf` and `lcdb` the log has the same
-configurations as the search, with other seeds. In all sets a run ends where its rows end.
+`sets.py` has the number of logs and orders. In `algoperf`, `lcdb` and `lcdb_new` the log has the
+same configurations as the search, with other seeds. In all sets a run ends where its rows end.
+Methods that draw take their seed from the order of the runs.
 """
 
 WITH = """\
 ## With a log
 
 All methods learn from the same log, on which the options of the peers are chosen, the number of
-runs included. Studies with TPE have the runs of the log from the beginning. The aim: the lowest
-regret everywhere, and at most 0.7 of the best other method at the three higher prices.
+runs included, unless a name has that number. Studies with TPE have the runs of the log from the
+beginning. The aim: the lowest regret everywhere, and at most 0.7 of the best other method at the
+three higher prices.
 
 Some things favor one side. Defaults of the learned model were chosen by looking at the first three
-sets, so its rows there are a little better than they would be on new sets. Optuna's pruners start
-at most 128 trials (with TPE and in BOHB 64) and rehearse less than the others, since each of their
-steps takes longer; the median and Wilcoxon pruners, which were never near the best, are left out.
-Methods that choose what to start by settings mostly make the same search in all three orders, so
-their intervals rest on the tasks alone.
+sets, so its rows there are a little better than they would be on new sets. Optuna's tuned pruners
+start at most 128 trials and rehearse less than the others, since each of their steps takes longer.
+Methods that choose what to start by a model of the settings alone make the same search in all
+orders, so their intervals rest on the tasks.
 
 ![Mean regret against the price of a full run, one panel for each set](regret.png)
 """
@@ -72,8 +75,16 @@ WITHOUT = """\
 
 The index policy starts from nothing but the price. The others have documented options. No
 documentation says how many runs to start, so each peer starts 10, 30 or 100 (random search 3 or
-10); the best of all these rows is chosen in hindsight, for each set and price. The aim: at most 0.8
-of the best other method at every price.
+10), and DyHPO and PASHA, which never stop by themselves, end after the cost of 1, 2, 3, 5 or 10
+full runs. The best of all these rows is chosen in hindsight, for each set and price. The aim: at
+most 0.8 of the best other method at every price.
+"""
+
+TASK_BY_TASK = """\
+Task by task: the geometric mean, over tasks, of the regret of the index policy over that of each
+peer, at each price and at all, and the cells (a task and a price) in which the index policy is
+worse or better by more than two standard errors of the paired difference. Regrets below 0.0001
+count as 0.0001.
 """
 
 SPEED = """\
@@ -100,9 +111,10 @@ standard error of their difference.
 BEFOREHAND = """\
 ## Which method should I pick beforehand?
 
-The regret of each method over that of the index policy: the geometric mean over sets and prices,
-and the worst of these cells. Every method is as fixed as a user would have to fix it, except where
-its name says that the best of several is taken in hindsight at each set and price.
+The mean regret of each method over that of the index policy: the geometric mean over cells (a set
+at a price), the worst cell for the index policy, which is the lowest ratio, and the worst cell for
+the method, which is the highest. Every method is as fixed as a user would have to fix it
+beforehand, except where its name says that the best of several is taken in hindsight in each cell.
 """
 
 
@@ -114,15 +126,17 @@ def page(
     ``speed`` and ``kept`` are tables: what deciding costs, and how far promises are kept.
     """
     said = remarks(folder / "REMARKS.md")
-    parts = [ABOUT, BEFOREHAND, to_pick(with_log, "with"), to_pick(without, "without"), WITH]
+    parts = [ABOUT, BEFOREHAND, to_pick(with_log, "with"), to_pick(without, "without")]
+    parts += [said.get("beforehand", ""), WITH]
     parts += [
         markdown(name, x) + said.get(f"{name}, with a log", "") for name, x in with_log.items()
     ]
     parts += [WITHOUT]
-    parts += [
-        markdown(name, x, every=True) + said.get(f"{name}, without a log", "")
-        for name, x in without.items()
-    ]
+    for name, x in without.items():
+        parts.append(markdown(name, x, every=True))
+        if name in CHOSE_NOTHING["without"]:
+            parts.append(f"{TASK_BY_TASK}\n{task_by_task(x)}")
+        parts.append(said.get(f"{name}, without a log", ""))
     live = folder / "LIVE.md"
     text = live.read_text().replace("# Real training", "## Real training") if live.exists() else ""
     ends = [f"{SPEED}\n{speed}\n", said.get("speed", "")]
@@ -163,12 +177,36 @@ def beforehand(found: dict[str, Backtest]) -> str:
     means = {name: float(np.exp(np.log(row).mean())) for name, row in cells.items()}
     lines = [
         f"Sets: {', '.join(f'`{name}`' for name in found)}.\n",
-        "| | geometric mean | worst cell | cells in which it is ahead |\n|---|--:|--:|--:|",
+        "| | geometric mean | lowest | highest | cells in which it is ahead |\n"
+        "|---|--:|--:|--:|--:|",
     ]
     for name in sorted(cells, key=lambda name: means[name]):
         row = cells[name]
         ahead = f"{int((row < 1).sum())} of {len(row)}"
-        lines.append(f"| {name} | {means[name]:.2f} | {row.max():.2f} | {ahead} |")
+        shown = " | ".join(f"{x:.2f}" for x in (means[name], row.min(), row.max()))
+        lines.append(f"| {name} | {shown} | {ahead} |")
+    return "\n".join(lines) + "\n"
+
+
+def task_by_task(found: Backtest) -> str:
+    """A row for each other method: how the first one compares with it on single tasks."""
+    regret = found.regret[:-1]
+    regret = np.stack(  # method, price, task, search
+        [regret[:, :, found.task == t].reshape(*regret.shape[:2], -1) for t in set(found.task)],
+        axis=2,
+    )
+    mean = np.maximum(regret.mean(axis=-1), LEAST)
+    apart = regret[:1] - regret
+    error = apart.std(axis=-1, ddof=1) / regret.shape[-1] ** 0.5
+    worse = (apart.mean(axis=-1) > 2 * error).sum(axis=(1, 2))
+    better = (apart.mean(axis=-1) < -2 * error).sum(axis=(1, 2))
+    share = np.log(mean[:1] / mean)
+    head = " | ".join(f"{x:g}" for x in found.quoted)
+    lines = [f"| | {head} | all | worse | better |", "|---|" + "--:|" * (share.shape[1] + 3)]
+    for m, name in enumerate(found.methods[1:-1], 1):
+        each = [*np.exp(share[m].mean(axis=-1)), np.exp(share[m].mean())]
+        numbers = " | ".join(f"{x:.2f}" for x in each)
+        lines.append(f"| {name} | {numbers} | {worse[m]} of {share[m].size} | {better[m]} |")
     return "\n".join(lines) + "\n"
 
 

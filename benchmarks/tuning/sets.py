@@ -15,11 +15,15 @@ FULL_RUN_COSTS = (0.0003, 0.001, 0.003, 0.01, 0.03)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of a set is searched: tasks, spread over all; logs and orders for each."""
+    """How much of a set is searched: tasks, spread over all, and how many logs and orders of each.
+
+    Without a log, its number only says how often orders are drawn, or how many repetitions of the
+    lines are searched.
+    """
 
     tasks: int
-    repeats: int
-    orders: int
+    with_log: tuple[int, int]
+    without: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,8 @@ class Set:
 
     ``instance`` is the column that tells apart repetitions of the same lines. Where there is one, a
     search is among the lines of one repetition, and the other repetitions are its log; otherwise
-    the log are 150 random runs of the task.
+    the log are 150 random runs of the task. ``data`` is the folder of the table, if it has another
+    name; ``among`` are the places of the tasks that may be taken, if not all.
     """
 
     name: str
@@ -36,17 +41,25 @@ class Set:
     instance: str | None
     full: Size
     quick: Size
+    data: str = ""
+    among: tuple[int, ...] = ()
+
+    def tasks(self, curves: Curves, most: int) -> tuple[str, ...]:
+        """So many of the tasks that may be taken, spread over all."""
+        some = [t for i, t in enumerate(curves.tasks) if not self.among or i in self.among]
+        return tuple(some[:: -(-len(some) // most)])
 
     def read(self, folder: Path) -> tuple[Curves, tuple[str, ...] | None]:
         """The curves, and the repetition that each run belongs to."""
+        place = folder / (self.data or self.name)
         curves = Curves.read(
-            folder / self.name / "curves.csv.gz",
+            place / "curves.csv.gz",
             task="task",
             run="config_id" if self.instance is None else (self.instance, "config_id"),
             score="val_score",
             cost=self.cost,
             ended=True,
-            settings=_settings(folder / self.name),
+            settings=_settings(place),
         )
         if self.instance is None:
             return curves, None
@@ -75,13 +88,17 @@ def _settings(folder: Path) -> Any:
     )
 
 
+# tasks of lcdb that no choice has looked at: choices took every second or every eleventh task
+_NEW = tuple(i for i in range(1, 165, 2) if i % 11)
+_QUICK = Size(3, (1, 2), (1, 2))
 SETS = (
-    Set("taskset_text", "cost_units", None, Size(8, 1, 3), Size(3, 1, 2)),
-    Set("algoperf", "cost_seconds", "study", Size(10, 1, 3), Size(3, 1, 2)),
-    Set("lcdb", "cost_seconds", "replicate", Size(14, 3, 3), Size(6, 1, 2)),
-    Set("trained", "cost", None, Size(8, 1, 2), Size(3, 1, 2)),
-    Set("held_out", "cost", None, Size(7, 1, 4), Size(3, 1, 2)),
+    Set("taskset_text", "cost_units", None, Size(8, (2, 1), (2, 1)), _QUICK),
+    Set("algoperf", "cost_seconds", "study", Size(10, (2, 1), (2, 1)), _QUICK),
+    Set("lcdb", "cost_seconds", "replicate", Size(14, (3, 1), (3, 1)), _QUICK),
+    Set("lcdb_new", "cost_seconds", "replicate", Size(15, (3, 1), (3, 1)), _QUICK, "lcdb", _NEW),
+    Set("trained", "cost", None, Size(8, (2, 1), (2, 2)), _QUICK),
+    Set("held_out", "cost", None, Size(7, (2, 2), (4, 4)), _QUICK),
 )
-CHOOSING, HOME_MADE = SETS[:3], SETS[3:]  # where defaults may be chosen; trained here, to check
+CHOOSING, HOME_MADE = SETS[:3], SETS[4:]  # where defaults may be chosen; trained here, to check
 # without a log the rule of the first runs was also simulated on `trained`
-CHOSE_NOTHING = {"with": ("trained", "held_out"), "without": ("held_out",)}
+CHOSE_NOTHING = {"with": ("lcdb_new", "trained", "held_out"), "without": ("lcdb_new", "held_out")}

@@ -18,12 +18,12 @@ COLOURS = {"run 1": "#0072B2", "run 4": "#D55E00", "run 7": "#009E73"}  # Okabe 
 MARKERS = {"run 1": "o", "run 4": "s", "run 7": "D"}
 METHODS = {  # in the table: in the picture
     "index policy": "index policy",
-    "Optuna TPE + SuccessiveHalvingPruner": "TPE + successive halving",
-    "Optuna TPE + HyperbandPruner": "TPE + Hyperband",
+    "Optuna TPE + SuccessiveHalvingPruner, 30 runs": "TPE + halving, 30 trials",
+    "Optuna TPE + HyperbandPruner, 30 runs": "TPE + Hyperband, 30 trials",
     "successive halving": "successive halving",
     "Hyperband": "Hyperband",
     "ASHA": "ASHA",
-    "Syne Tune BOHB": "BOHB",
+    "full runs, cost-aware BO": "full runs, Bayesian optimization",
     "full runs, Weitzman's rule": "full runs, optimal stopping",
 }
 BLACK, GREY = "#222222", "#8c8c8c"

@@ -41,34 +41,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # each name is imported when it is first used: the command starts without NumPy and Numba
-_LATER = {
-    "Builder": "forest",
-    "Chain": "chains",
-    "Forest": "forest",
-    "LazyForest": "bounds",
-    "LazySearch": "bounds",
-    "Node": "bounds",
-    "Policy": "engine",
-    "Search": "policy",
-    "Solution": "engine",
-    "Status": "engine",
-    "break_even": "engine",
-    "compare": "strategies",
-    "describe": "policy",
-    "evaluate": "engine",
-    "explain": "policy",
-    "line": "forest",
-    "load": "files",
-    "plot": "show",
-    "save": "files",
-    "sensitivity": "engine",
-    "side_by_side": "forest",
-    "simulate": "policy",
-    "solve": "engine",
-    "solve_line": "chains",
-    "truncate": "bounds",
-    "write_report": "show.report",
+_NAMES = {
+    "bounds": "LazyForest LazySearch Node truncate",
+    "chains": "Chain solve_line",
+    "engine": "Policy Solution Status break_even evaluate sensitivity solve",
+    "files": "load save",
+    "forest": "Builder Forest line side_by_side",
+    "policy": "Search describe explain simulate",
+    "show": "plot",
+    "show.report": "write_report",
+    "strategies": "compare",
 }
+_LATER = {name: package for package, names in _NAMES.items() for name in names.split()}
 _ROOMS = (
     "bounds", "chains", "engine", "errors", "examples", "files", "forest", "learn", "policy",
     "questions", "backtest", "strategies", "tune",

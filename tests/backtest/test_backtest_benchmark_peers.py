@@ -157,15 +157,22 @@ def test_the_methods_by_name():
 
 
 @pytest.mark.skipif("SYNE_TUNE_PYTHON" not in os.environ, reason="needs an older Syne Tune")
-def test_dyhpo_is_driven_through_a_pipe():
-    from benchmarks.tuning.syne_tune_peers import dyhpo, syne_tune_methods
+@pytest.mark.parametrize("scheduler", ["DyHPO", "PASHA"])
+def test_schedulers_of_syne_tune_are_driven_through_a_pipe(scheduler):
+    from benchmarks.tuning.syne_tune_peers import scheduled, syne_tune_methods
 
-    curves = made_up(30, seed=7)
+    curves = made_up(12, seed=7, steps=20)
     spent = []
-    for full_runs in (1, 2):
-        bench = Bench(Table.of(curves), np.arange(30))
-        list(dyhpo(bench, full_runs))
+    for full_runs in (1, 2, 10):
+        bench = Bench(Table.of(curves), np.arange(12))
+        list(scheduled(bench, scheduler, full_runs, 10))
         spent.append(bench.spent)
-        assert bench.seen.max() > 1  # some run was resumed
-    assert spent == [4.0, 8.0]
-    assert syne_tune_methods()[0].name == "Syne Tune DyHPO, 1 full runs' cost"
+    assert bench.seen.max() > 1  # some run was resumed
+    assert spent[0] == 20.0
+    if scheduler == "DyHPO":  # it continues when there is no new run to start
+        assert spent[1:] == [40.0, 200.0]
+        assert bench.seen.min() > 0
+    names = [method.name for method in syne_tune_methods("held_out")]
+    assert f"Syne Tune {scheduler}, cost of 1 full run" in names
+    assert len(names) == 10
+    assert len(syne_tune_methods("algoperf")) == 8

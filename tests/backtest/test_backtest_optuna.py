@@ -42,7 +42,8 @@ def in_a_study(pruner, scores, rows):
                     raise optuna.TrialPruned
         return max(line[k - 1] for k in rows if k <= len(line))
 
-    study = optuna.create_study(direction="maximize", pruner=pruner, study_name="backtest")
+    seed = Bench(Table.of(curves(scores)), np.arange(len(scores))).seed
+    study = optuna.create_study(direction="maximize", pruner=pruner, study_name=f"backtest {seed}")
     study.optimize(objective, n_trials=len(scores))
     return seen
 

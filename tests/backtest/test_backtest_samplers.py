@@ -102,3 +102,23 @@ def test_all_peers_face_the_same_searches():
     alone = backtest(curves, price=[5.0, 50.0], methods=methods[-1:], repeats=1, orders=2)
     assert np.array_equal(found.payoff[-2:], alone.payoff)
     assert (found.regret >= -1e-12).all()
+
+
+def test_studies_with_tpe_draw_by_the_order():
+    """Two orders of the same runs are two searches, with a log too, and each is reproducible."""
+    pytest.importorskip("optuna")
+    curves = made_up(60, seed=8)
+    table = Table.of(curves)
+    log = Log.of(curves.select(np.arange(30)), 30, np.random.default_rng(0))
+    method = next(m for m in all_methods(settings=True) if m.name.startswith("Optuna TPE + Succ"))
+    rule = method.learn(log, [1.0])[0].rule
+
+    def started(order):
+        bench = Bench(table, order)
+        list(islice(rule(bench), 3))
+        return set(order[bench.seen > 0].tolist())
+
+    orders = [np.random.default_rng(k).permutation(np.arange(30, 60)) for k in range(6)]
+    first = [started(order) for order in orders]
+    assert first == [started(order) for order in orders]
+    assert len({frozenset(some) for some in first}) > 1

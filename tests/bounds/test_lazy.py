@@ -126,7 +126,7 @@ def test_indices_are_bracketed(case):
         assert low - 1e-9 <= solve(forest, exact=True).index(found.first_box) <= high + 1e-9
 
 
-@pytest.mark.parametrize("tolerance", [1e-9, 1e-4, 1e-2, 0.1, 0.5])
+@pytest.mark.parametrize("tolerance", [1e-9, 1e-2, 0.5])
 def test_merging_breakpoints_is_allowed_for(tolerance):
     """However roughly the finite problems are solved, what is said holds."""
     exact = solve(written_out(hashed(depth=5)), exact=True)
@@ -494,7 +494,7 @@ def test_limits_make_sense():
         InvalidArgument, match="`gap` must be a number from 0 on, but it is 'small'"
     ):
         solve(lazy, gap="small")
-    with pytest.raises(InvalidArgument, match="`exact`, `clip` and `executor` are for a Forest"):
+    with pytest.raises(InvalidArgument, match="`exact` and `executor` are for a Forest"):
         solve(lazy, exact=True)
     with pytest.raises(InvalidArgument, match="`gap` and `budget` are for a LazyForest"):
         solve(Forest.from_arrays(parent=[-1], cost=1, rewards=[1.0], law=[[1.0]]), gap=1.0)

@@ -250,7 +250,7 @@ def test_what_was_handed_out_is_handed_out_again(tmp_path):
 
 def test_a_journal_grows_by_its_events_alone(tmp_path):
     """Not by a model per answer, which would grow with the square."""
-    path, size, n = tmp_path / "run.db", [], 120
+    path, size, n = tmp_path / "run.db", [], 40
     roots = [Node(law=[0.9, 0.1], rewards=[0.0, 100.0], cost=0.1 + i / 1e4) for i in range(2 * n)]
     search = LazySearch(LazyForest(roots, lambda _: [], bound=0.0, outside=0.0), journal=path)
     for _ in range(2):

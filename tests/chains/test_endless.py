@@ -361,13 +361,6 @@ def test_cost_so_high_that_nothing_pays():
     assert line.value_at([0.5, 0.5]) == 0.0
 
 
-def test_sparse_law():
-    sparse = pytest.importorskip("scipy.sparse")
-    chain = random_line(np.random.default_rng(2), 9)
-    line = solve_line(Chain(sparse.coo_array(chain.law), chain.rewards), 0.3)
-    assert line.index == pytest.approx(solve_line(chain, 0.3).index, abs=1e-14)
-
-
 # -- several lines -------------------------------------------------------------------------------
 
 

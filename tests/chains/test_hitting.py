@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weitzman.chains import hitting as truncation
 from weitzman.chains.chain import Chain
 from weitzman.chains.hitting import exact_depth, miss_bounds
 from weitzman.errors import InvalidArgument, TooLarge
-
-sparse = pytest.importorskip("scipy.sparse")
 
 
 @pytest.fixture
@@ -59,9 +56,9 @@ def random_chain(rng, k):
     return Chain(stay * np.eye(k) + (1 - stay) * law, rng.permutation(k))
 
 
-def test_our_bounds_hold_on_thousands_of_chains():
+def test_our_bounds_hold_on_hundreds_of_chains():
     rng, failures, tried = np.random.default_rng(0), 0, 0
-    for _ in range(2000):
+    for _ in range(500):
         chain = random_chain(rng, int(rng.integers(2, 5)))
         delta = 10.0 ** -rng.integers(1, 7)
         if not chain.irreducible or chain.stationary()[chain.top].sum() < 1e-6:
@@ -73,8 +70,8 @@ def test_our_bounds_hold_on_thousands_of_chains():
         if found.boxes["exact"] > 1:
             assert chain.miss(found.target, found.boxes["exact"] - 1).max() > delta * (1 - 1e-9)
         failures += not found.holds("sign corrected")
-    assert tried > 1500
-    assert failures > 100  # the slip is no curiosity
+    assert tried > 375
+    assert failures > 25  # the slip is no curiosity
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0.3, 1e-2, 1e-5]))
@@ -90,9 +87,6 @@ def test_exact_depth_by_counting(seed, delta):
         from_worst += 1
     assert exact_depth(chain, delta, start=first) == from_first
     assert exact_depth(chain, delta) == from_worst
-    thin = Chain(sparse.csr_array(chain.law), chain.rewards)
-    assert exact_depth(thin, delta, start=first) == from_first
-    assert exact_depth(thin, delta) == from_worst
 
 
 def test_exact_depth_needs_no_mixing():
@@ -134,11 +128,3 @@ def test_more_boxes_than_can_be_counted_are_refused(rare):
         exact_depth(chain, 1e-3, start=[0.5, 0.5])
     with pytest.raises(InvalidArgument, match="stationary mass of 2e-12 or more, but it has"):
         miss_bounds(chain, 1e-3)
-
-
-def test_a_sparse_chain_is_not_followed_for_ever(monkeypatch):
-    monkeypatch.setattr(truncation, "_FURTHEST_SPARSE", 100)
-    thin = Chain(sparse.csr_array([[0.99, 0.01], [0.5, 0.5]]), [0, 1])
-    assert exact_depth(thin, 0.5) == 69
-    with pytest.raises(TooLarge, match=r"more than 1e\+02 boxes .* Give the law as a dense array"):
-        exact_depth(thin, 1e-3)

@@ -16,7 +16,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.module.__name__.rpartition(".")[2] in BOTH:
         metafunc.fixturenames.append("_compiled")
         ways = {"ids": ["by size", "compiled"], "indirect": True, "scope": "module"}
-        metafunc.parametrize("_compiled", [False, True], **ways)
+        both = [False, pytest.param(True, marks=pytest.mark.slow)]
+        metafunc.parametrize("_compiled", both, **ways)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -74,7 +74,7 @@ class Fragile:
 @pytest.mark.parametrize(
     "terms", [{}, {"minimize": True, "outside": 0.4}, {"risk_tolerance": 0.5}, {"factor": 0.97}]
 )
-@pytest.mark.parametrize("options", [{}, {"exact": True}, {"clip": True}])
+@pytest.mark.parametrize("options", [{}, {"exact": True}])
 def test_solve_has_the_same_bits_with_an_executor(pool, terms, options):
     forest = random_trees(7000, **terms)
     alone = weitzman.solve(forest, **options)
@@ -87,9 +87,8 @@ def test_solve_has_the_same_bits_with_an_executor(pool, terms, options):
     assert with_workers.status == alone.status
 
 
-@pytest.mark.parametrize("terms", [{}, {"risk_tolerance": 0.5}, {"factor": 0.97}])
-def test_laws_that_parts_share_are_sent_once(terms):
-    """An executor that keeps data: the laws are there, and no piece has any."""
+def test_the_plan_is_sent_once_and_without_the_forest():
+    """An executor that keeps data: pieces are numbers of parts."""
 
     class Keeping(Fragile):
         kept: ClassVar[list[Any]] = []
@@ -99,22 +98,15 @@ def test_laws_that_parts_share_are_sent_once(terms):
             return data
 
         def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
-            assert args[2].program.laws.size == 0
+            assert isinstance(args[2], int)
             return super().submit(fn, *args)
 
-    rng, n, k = np.random.default_rng(0), 8000, 6
-    parent = np.where(np.arange(n) % 8 == 0, -1, np.arange(n) - 1)
-    laws = rng.dirichlet(np.ones(k), (10, k))
-    law = [laws[i % 10][:1] if parent[i] < 0 else laws[i % 10] for i in range(n)]
-    forest = Forest.from_arrays(
-        parent=parent, cost=rng.choice([0.01, 0.02, 0.05], n),
-        rewards=np.sort(rng.random((n, k)), axis=1), law=law, **terms,
-    )  # fmt: skip
-    executor = Keeping(set())
+    names = [f"a box with a long name, and this is number {i}" for i in range(8000)]
+    forest, executor = random_trees(8000, names=names), Keeping(set())
     found = weitzman.solve(forest, executor=executor)
     assert executor.given > 2
-    assert len(executor.kept) == 1
-    assert executor.kept[0]["laws"].size <= 70 * k * k
+    (kept,) = executor.kept
+    assert b"a long name" not in pickle.dumps(kept)
     assert same(found, weitzman.solve(forest))
 
 
@@ -183,16 +175,13 @@ def note(told: list[tuple[int, int]], done: int, total: int) -> None:
     told.append((done, total))
 
 
-@pytest.mark.parametrize("keep", [50, 10**6])
-def test_simulate_has_the_same_bits_with_an_executor(pool, keep):
+def test_simulate_has_the_same_bits_with_an_executor(pool):
     solution = weitzman.solve(random_trees(300))
     for options in ({}, {"workers": 3}, {"budget": 4}):
-        alone = weitzman.simulate(solution, 3001, 5, keep=keep, **options)
+        alone = weitzman.simulate(solution, 3001, 5, **options)
         told: list[tuple[int, int]] = []
         progress = partial(note, told)
-        shared = weitzman.simulate(
-            solution, 3001, 5, keep=keep, executor=pool, progress=progress, **options
-        )
+        shared = weitzman.simulate(solution, 3001, 5, executor=pool, progress=progress, **options)
         for name in ("payoff", "reward", "spend", "openings", "rounds", "time"):
             a, b = getattr(alone, name), getattr(shared, name)
             assert (a.mean, a.standard_error) == (b.mean, b.standard_error)

@@ -23,7 +23,7 @@ from random_files import columns, content, forests
 
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
-from weitzman.files import documents
+from weitzman.files import Range, Ranges, documents, read_ranges, read_table
 from weitzman.files import instances as io
 from weitzman.files.binary import MAGIC
 from weitzman.forest.builder import Builder
@@ -701,3 +701,79 @@ def test_one_registry_knows_every_format(tmp_path, read, one):
     assert data.startswith(one.magic)
     found = io.suffix_of(data)
     assert found == one.suffix or not one.magic
+
+
+RANGED = """\
+unit,$,,,,,,
+box,parent,parent_state,state,reward,probability,cost,cost range
+A,,,good,80/100/130,0.2/0.3/0.5,10,normal(12; 2)
+A,,,bad,0,0.7,10,
+B,A,good,x,50,0.5/0.6/0.7,4/5/6,
+B,A,good,y,0,0.4,4/5/6,
+B,A,bad,x,50,0.1,5,5/5/5
+B,A,bad,y,0,0.9,5,5/5/5
+C,,,u,5,1,1,1/1/1
+"""
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".csv", ".tsv.gz", ".xlsx"])
+def test_ranges_are_kept_in_every_file_that_can_hold_them(tmp_path, suffix):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    sheet, path = tmp_path / "given.csv", tmp_path / f"again{suffix}"
+    sheet.write_text(RANGED)
+    given = read_table(sheet)
+    assert [r.title for r in given.ranges] == [
+        "cost of A", "cost of B after good", "reward of good (A)", "chance of good (A)",
+        "chance of x (B after good)",
+    ]  # fmt: skip
+    io.save(given.forest, path, given.ranges)
+    again = read_table(path)
+    assert len(read_ranges(path)) == 5
+    assert again.forest == given.forest == io.load(path)
+    same = [{(*r[:7], r.written) for r in reading.ranges} for reading in (given, again)]
+    assert same[0] == same[1]
+    if suffix == ".json":
+        VALIDATOR.validate(json.loads(path.read_text()))
+
+
+def test_a_binary_file_holds_no_ranges(tmp_path):
+    forest = Builder().add("A", cost=1, outcomes={0: 0.5, 10: 0.5}).build()
+    ranges = Ranges([Range("A", "cost", 1, 0.5, 3)])
+    with pytest.raises(InvalidFile, match="have no ranges"):
+        io.save(forest, tmp_path / "x.wz", ranges)
+    assert not (tmp_path / "x.wz").exists()
+    odd = Ranges([Range("A", "cost", 1, 0.5, 3, distribution=object())])
+    with pytest.raises(InvalidForest, match="that no file holds"):
+        io.save(forest, tmp_path / "x.json", odd)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (3, "ranges must be a list"),
+        ([3], r"ranges\[0\] must be an object"),
+        ([{"box": "X"}], "field must be text"),
+        ([{"box": "X", "field": "cost", "range": "1/2/3"}], "no box 'X'"),
+        ([{"box": "A", "field": "cost", "range": "1/2"}], "such as 80/100/130"),
+        ([{"box": "A", "field": "cost", "range": "21/22/23"}], "must rise from low to base"),
+        ([{"box": "A", "field": "factor", "range": "1/2/3"}], "has no factor"),
+        ([{"box": "A", "field": "cost", "given": "1", "range": "1/20/30"}], "has no parent"),
+        ([{"box": "A", "field": "probability", "range": "0/0.1/1"}], "is not one number"),
+        ([{"box": "A", "field": "reward", "range": "0/1/2"}], "is not one number"),
+        ([{"box": "A", "field": "cost", "low": 1}], "is not a key here"),
+    ],
+)
+def test_ranges_of_a_document_that_make_no_sense(read, wrong, message):
+    with pytest.raises(InvalidFile, match=message):
+        read({**document(A, B, C), "ranges": wrong})
+
+
+def test_a_sure_state_can_become_less_sure():
+    """Its range was ignored: there is no other chance to take the rest in proportion."""
+    sure = Forest.from_arrays(
+        parent=[-1], cost=[1], rewards=[[9, 3, 0]], law=[[1, 0, 0]], names=["A"]
+    )
+    one = Range("A", "probability", 1.0, 0.4, 1.0, state="0")
+    changed = Ranges([one]).changed(sure, {0: 0.4})
+    np.testing.assert_allclose(changed.laws[int(changed.law[0])], [[0.4, 0.3, 0.3]])

@@ -294,3 +294,14 @@ def test_states_without_names_are_told_as_states_says() -> None:
     search = weitzman.Search(weitzman.solve(forest))
     search.tell(0, forest.states(0)[1])
     assert search.best == 10
+
+
+def test_matrices_are_stored_in_the_order_of_the_boxes() -> None:
+    """Whatever their places in memory: equal forests give equal files."""
+    some = [np.array([p, 1 - p]) for p in (0.1, 0.2, 0.3)]
+    for order in ([2, 0, 2, 1], [0, 1, 2, 2], [1, 0, 0, 2]):
+        law = [some[i] for i in order]
+        forest = Forest.from_arrays(parent=[-1] * 4, cost=1, rewards=[0, 1], law=law)
+        first = list(dict.fromkeys(order))
+        assert [forest.laws[i].tolist() for i in range(3)] == [[some[i].tolist()] for i in first]
+        assert forest.law.tolist() == [first.index(i) for i in order]

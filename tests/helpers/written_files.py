@@ -164,7 +164,7 @@ def kills(folder: Path) -> dict[str, Any]:
     return {"tried": tried, "old": old, "new": new, "wrong": wrong}
 
 
-def together(folder: Path, seconds: float = 0.5) -> dict[str, Any]:
+def together(folder: Path, seconds: float = 0.2) -> dict[str, Any]:
     """Whoever reads sees a whole file of one or the other, at any time."""
     looks, wrong = 0, list[str]()
     for name, write in WRITERS.items():

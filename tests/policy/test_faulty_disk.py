@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: the failing disk is made up."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tmp_path
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        yield Path(name)
+
+
 def run(shim: Path, folder: Path, what: str) -> dict[str, Any]:
     env = {**os.environ, "LD_PRELOAD": str(shim)}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
@@ -39,20 +49,20 @@ def run(shim: Path, folder: Path, what: str) -> dict[str, Any]:
     return found
 
 
-def test_each_write_and_each_sync_fails_once(shim: Path, tmp_path: Path) -> None:
+def test_each_write_and_each_sync_fails_once(shim: Path, folder: Path) -> None:
     """What a call promised is there; what was not promised can be told again."""
-    found = run(shim, tmp_path, "faults")
+    found = run(shim, folder, "faults")
     assert found["wrong"] == []
     assert found["tried"] > 150
 
 
-def test_power_cuts_with_any_of_the_unsynced_writes(shim: Path, tmp_path: Path) -> None:
-    found = run(shim, tmp_path, "cuts")
+def test_power_cuts_with_any_of_the_unsynced_writes(shim: Path, folder: Path) -> None:
+    found = run(shim, folder, "cuts")
     assert found["wrong"] == []
     assert found["tried"] > 500
 
 
-def test_a_file_system_without_locks_is_refused_at_once(shim: Path, tmp_path: Path) -> None:
-    found = run(shim, tmp_path, "locks")
+def test_a_file_system_without_locks_is_refused_at_once(shim: Path, folder: Path) -> None:
+    found = run(shim, folder, "locks")
     assert found["wrong"] == []
     assert found["tried"] == 16

@@ -248,7 +248,7 @@ def test_a_locked_journal_stalls_no_other_and_hears_interrupts(
 def test_an_interrupt_anywhere_leaves_all_or_nothing(tmp_path: Path, kind: str, kept: bool) -> None:
     """Then the next call works, and a search resumed from the journal stands where it does."""
     new, places = model(3.0), 0
-    for at in range(1, 100_000, 3):
+    for at in range(1, 100_000, 7):
         path = tmp_path / f"{at}.db"
         search = Search(model(), journal=path) if kept else Search(model())
         search.tell("A", 1)

@@ -87,33 +87,6 @@ def test_what_is_told_must_be_about_one_box():
         questions.value_of_tests(weitzman.line([[0.5, 0.5]], rewards=[0, 1], cost=0), {0: 2.0})
 
 
-@settings(max_examples=40)
-@given(random_problems.forests(max_boxes=4, free=False, zeros=False, ties=False, signals=False))
-def test_slopes_of_an_index_are_those_of_differences(problem):
-    forest = forest_of(problem)
-    root = int(forest.roots[0])
-    slopes = questions.index_slopes(solve(forest, exact=True), root)
-    h = 1e-6
-    for i in range(len(forest)):  # boxes of other trees count nothing
-        cost = forest.costs[int(forest.cost[i])]
-        up = solve(forest.changed(cost={i: cost + h}), exact=True).index(root)
-        down = solve(forest.changed(cost={i: np.maximum(cost - h, 0)}), exact=True).index(root)
-        one_sided = sorted([(up - slopes.index) / h, (slopes.index - down) / h])
-        assert one_sided[0] - 1e-4 <= slopes.cost[i].sum() <= one_sided[1] + 1e-4
-
-
-def test_slopes_in_probabilities_move_mass():
-    chest = weitzman.line([[0.5, 0.3, 0.2]], rewards=[0, 4, 10], cost=1)
-    slopes = questions.index_slopes(solve(chest), 0)
-    h = 1e-6
-    up, down = (
-        solve(weitzman.line([[0.5, 0.3 - d, 0.2 + d]], rewards=[0, 4, 10], cost=1)).index(0)
-        for d in (h, -h)
-    )
-    change = (up - down) / (2 * h)
-    assert slopes.chance[2] - slopes.chance[1] == pytest.approx(change, abs=1e-4)
-
-
 def test_a_tornado_moves_one_number_at_a_time():
     b = Builder(outside=1).add("A", cost=1, outcomes={0: 0.5, 10: 0.5})
     b.add("B", cost=1, outcomes={0: 0.5, 9.9: 0.5})
@@ -173,20 +146,6 @@ def test_the_chances_of_a_signal_count_in_a_tornado():
     turns = {(t.box, t.number): t.share for t in questions.turning_points(solve(forest))}
     assert ("survey", "reward") not in turns
     assert turns["survey", "chance"] == pytest.approx(5 / 140 / 0.3 - 1)
-
-
-def test_slopes_are_looked_up_by_the_boxes_of_the_forest():
-    b = Builder().add("other", cost=1, outcomes={0: 0.5, 3: 0.5})
-    none = {"shut": None, "open": None}
-    b.add("door", cost=1, outcomes={"shut": 0.5, "open": 0.5}, rewards=none)
-    room = {"shut": {0: 1.0}, "open": {0: 0.5, 20: 0.5}}
-    b.add("room", parent="door", cost=1, outcomes=room)
-    forest = b.build()
-    slopes = questions.index_slopes(solve(forest, exact=True), "door")
-    assert slopes.cost[0].tolist() == slopes.cost["other"].tolist() == [0.0]
-    assert slopes.cost[1].tolist() == [pytest.approx(-4.0)]
-    inner = questions.index_slopes(solve(forest, exact=True), "room", "open")
-    assert inner.cost["room"].tolist() == [0.0, pytest.approx(-2.0)]
 
 
 @pytest.mark.parametrize(

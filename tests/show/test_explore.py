@@ -446,3 +446,14 @@ def test_two_thousand_boxes_are_answered_without_a_compiler(tmp_path):
     )  # fmt: skip
     assert done.stdout == "() True\n"
     assert not any(tmp_path.iterdir())
+
+
+def test_the_button_for_files_keeps_its_word():
+    """With --words study,run it said "Run…"."""
+    server = Server(Workbench(words=("study", "run")))
+    try:
+        _, page = server.content("")
+    finally:
+        server.server_close()
+    assert ">Open…</button>" in page
+    assert "Add a study" in page

@@ -19,6 +19,8 @@ from random_walks import possible, ruled_forests
 
 from weitzman import Policy
 from weitzman._common.numbers import typed_number
+from weitzman.errors import InvalidFile
+from weitzman.files.ranges import typed_spread
 from weitzman.policy.frontier import Box
 from weitzman.policy.walk import Walk
 from weitzman.policy.words import why
@@ -72,8 +74,9 @@ function meant({ payoffs, risk, minimize }) {
 }
 
 const typed = ({ texts }) => texts.map(typedNumber);
+const based = ({ texts }) => texts.map(typedBase);
 
-const questions = { walked, played, meant, typed };
+const questions = { walked, played, meant, typed, based };
 for await (const line of createInterface({ input: process.stdin })) {
   const { what, ...rest } = JSON.parse(line);
   let answer;
@@ -107,6 +110,7 @@ class Script:
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = files("weitzman.show.page")
     texts = [folder.joinpath(n).read_text("utf-8") for n in STEPPER if n not in DRAWN]
+    texts.append(files("weitzman.show.explore").joinpath("fields.js").read_text("utf-8"))
     path = tmp_path_factory.mktemp("node") / "walk.mjs"
     path.write_text("\n".join([_EXPORT.sub("", _IMPORT.sub("", t)) for t in texts] + [DRIVER]))
     script = Script(str(path))
@@ -204,9 +208,11 @@ def test_the_script_takes_the_same_steps(
             shown.append(data.draw(st.sampled_from(possible(walk, box)))[0])
             walk.show(box, shown[-1])
         wanted.append(standing(walk))
-    unit, spread = walk.amounts
+    unit, spread, digits = walk.amounts
+    described = problem(policy, keep)
+    described["amounts"]["digits"] = digits  # in a report fewer, for people
     answer = script.ask(
-        "walked", problem=problem(policy, keep), given=given, shown=shown, unit=unit, spread=spread
+        "walked", problem=described, given=given, shown=shown, unit=unit, spread=spread
     )
     assert [merged(a) for a in answer] == wanted
 
@@ -260,6 +266,23 @@ def test_means_and_certainty_equivalents(
     assert answer["mean"] == pytest.approx(wanted, abs=1e-9)
     assert answer["error"] >= 0
     assert risk is not None or answer["error"] == pytest.approx(z.std(ddof=1) / len(z) ** 0.5)
+
+
+def test_ranges_are_read_as_in_sheets(script: Script) -> None:
+    texts = [
+        "80/100/130", "80k / 100k / 130k", "20%/30%/0.5", "3/2/1", "1/2", "1/2/3/4", "a/b/c",
+        "-3/-2/0", "normal(100; 20)", "Normal(1,000; 20)", "lognormal(5, 2)",
+        "uniform(0; 10)",
+        "triangular(0; 1; 5)", "PERT(0; 1; 5)", "P10/P50/P90(1; 2; 7)", "p10p50p90(1; 2; 2.5)",
+        "normal(1)", "beta(1; 2)", "normal(1; 2; 3)", "100", "", "pert(1; x; 3)",
+    ]  # fmt: skip
+    for text, found in zip(texts, script.ask("based", texts=texts), strict=True):
+        try:
+            spread = typed_spread(text, lambda part: typed_number(part).value, False)
+        except InvalidFile:
+            spread = None
+        expected = None if spread is None else pytest.approx(spread.base, rel=1e-14)
+        assert found == expected, text
 
 
 def test_numbers_are_read_as_in_sheets_and_options(script: Script) -> None:

@@ -144,8 +144,11 @@ def test_slides_can_be_edited_and_say_what_the_report_says(tmp_path, name):
     assert (low, high) == ([r["low"] for r in rows], [r["high"] for r in rows])
     steps = next(s for s in profile.shapes if s.has_chart).chart.plots[0].series[0]
     x, p = c.profiles[0].x, c.profiles[0].p
-    assert list(steps.values) == pytest.approx(np.stack([[0, *p[:-1]], p], 1).ravel().tolist())
+    stairs = np.stack([[0, *p[:-1]], p], 1).ravel().tolist()
+    assert list(steps.values)[1 : len(stairs) + 1] == pytest.approx(stairs)
     assert list(steps.iter_values())[-1] == pytest.approx(1)
+    lines = next(s for s in profile.shapes if s.has_chart).chart.plots[0].series
+    assert len({len(list(line.values)) for line in lines}) == 1  # LibreOffice drops shorter ones
     assert len(x) == len(p)
 
 

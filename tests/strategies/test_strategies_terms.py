@@ -13,7 +13,6 @@ from weitzman.errors import InvalidArgument
 from weitzman.policy.simulation import Sample
 from weitzman.strategies import (
     Dag,
-    approximate,
     best_line,
     best_nonadaptive,
     best_partially_adaptive,
@@ -120,7 +119,6 @@ def test_a_comparison_has_every_strategy(term):
     assert c["everything"].value == near(evaluate(everything(forest)).value)
     assert c["myopic"].value == near(evaluate(myopic(forest)).value)
     assert "adaptivity gap" in c.table()
-    assert approximate(forest).bound == near(c["optimal"].value)
 
 
 def followed(w, rule):
@@ -163,8 +161,7 @@ def test_simulated_strategies_agree_with_looking_at_everything(term, seed):
     some = random_order(solution, n, 3, budget=2)
     chosen = followed(w, lambda seen, _: w.ready(seen) if len(seen) < 2 else [])
     assert abs(some.value - chosen) <= 5 * some.value_error + 1e-9
-    payoff = work_through(solution, order, n, np.random.default_rng(3)).payoff
-    listed = Sample(payoff, n, float(payoff.mean()), float(payoff.std()))
+    listed = work_through(solution, order, n, 3).payoff
     found, error = listed.mean, listed.standard_error
     if full.risk_tolerance is not None:
         found, error = listed.certainty(full.risk_tolerance, full.sign)
@@ -216,7 +213,9 @@ def test_large_forests_fall_back_on_simulation_and_likely_orders_and_sets():
         assert c["optimal"].value >= c["fixed_order"].value >= c["fixed_set"].value
         simulated = [x for x in c.strategies if x.how == "simulated"]
         assert simulated
-        assert all(x.error > 0 and c.lost(x.key) >= 0 for x in simulated)
+        assert all(c.lost(x.key) >= 0 for x in simulated)
+        # without an error: it met the payoffs of the optimal policy in all episodes
+        assert all(x.error > 0 or x.value == c["optimal"].value for x in simulated)
 
 
 def test_what_makes_no_sense_is_refused_by_name():

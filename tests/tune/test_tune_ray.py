@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 MODEL = four_grades()
 CURVES = [list(MODEL.shown(states)) for states in slow_starters(MODEL)]
 
@@ -83,6 +85,16 @@ def test_a_restored_experiment_goes_on_where_it_stood(ray_session, tmp_path: Pat
     assert len(steps) <= len(set(steps)) + len(before)
     assert results.get_best_result().metrics["score"] == reference.best_score
     assert not any(result.error for result in results)
+
+
+def test_the_example_runs(ray_session, tmp_path: Path, monkeypatch, capsys):
+    """In the Ray that is there; a second one would take seconds to start."""
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(ray, "init", lambda **_: None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    runpy.run_path(str(EXAMPLES / "tune_ray.py"), run_name="__main__")
+    assert "in random order until one is as good" in capsys.readouterr().out.lower()
 
 
 class InOrder(Searcher):

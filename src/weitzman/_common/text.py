@@ -65,26 +65,30 @@ def as_html(result: Any) -> str:
     head = str(result).splitlines()[0]
     if hasattr(result, "columns"):
         return columns_html(head, result.columns())
-    plain = (str, bool, int, float, Enum, type(None))
-    found = {f.name: getattr(result, f.name) for f in fields(result) if f.name[0] != "_"}
-    found = {name: x for name, x in found.items() if isinstance(x, plain)}
+    found = _plain(result)
     if not found:
         return f"<p>{escape(clean(head))}</p>"
     return columns_html(head, {"": list(found), "value": list(found.values())})
 
 
+def _plain(result: Any) -> dict[str, Any]:
+    """The plain numbers and texts of a dataclass, by name."""
+    plain = (str, bool, int, float, Enum, type(None))
+    found = {f.name: getattr(result, f.name) for f in fields(result) if f.name[0] != "_"}
+    return {name: x for name, x in found.items() if isinstance(x, plain)}
+
+
 class ResultTable:
     """A mixin for results that are tables: text, pandas and HTML from one set of columns.
 
-    A class that uses it has ``columns()``, one list for each heading, and may have its own
-    ``headline()`` and ``cells()``.
+    A class that uses it may have its own ``columns()``, ``headline()`` and ``cells()``.
     """
 
     __slots__ = ()
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
-        """One list for each heading."""
-        raise NotImplementedError
+        """One list for each heading; by default one row, the plain numbers of a dataclass."""
+        return {name: [x] for name, x in _plain(self).items()}
 
     def headline(self) -> str:
         """What stands above the table; nothing by default."""
@@ -114,6 +118,8 @@ class ResultTable:
     def _repr_html_(self) -> str:
         shown = self.cells()
         head = self.headline() or repr(self)
+        if "array(" in head:  # of a result without words of its own
+            head = type(self).__name__
         return cells_html(head.splitlines(), shown[: ROWS + 1], len(shown) - 1 - ROWS)
 
 

@@ -73,21 +73,6 @@ class Tally(NamedTuple):
     opened: np.ndarray
 
 
-class PrizePlaces(NamedTuple):
-    """How many prizes may be taken, and from which tree each box has its reward."""
-
-    prizes: int
-    tree: np.ndarray
-
-
-class Ready(NamedTuple):
-    """Room for the state of each box, the boxes that can be opened, and rewards by tree."""
-
-    shown: np.ndarray
-    boxes: np.ndarray
-    hand: np.ndarray
-
-
 class Lists(NamedTuple):
     """Lists of siblings by the index of their first closed box."""
 
@@ -459,68 +444,3 @@ def play(tables: Tables, game: Game, first: int, last: int, tally: Tally, lists:
         out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = best - spend, best, spend
         out[OPENINGS, i], out[ROUNDS, i], out[TIME, i] = openings, rounds, time
     return Lists(key, heap)
-
-
-@kernel(work=episode_work)
-def play_random(
-    tables: Tables,
-    game: Game,
-    places: PrizePlaces,
-    parent: IntArray,
-    span: tuple[int, int],
-    tally: Tally,
-    room: Ready,
-) -> None:
-    """Open at random one of the boxes that can be opened, at most ``budget`` of them.
-
-    If it ``stops``, boxes whose index is not worth an opening are left closed for good: not above
-    the reward in hand of its tree, or no place left for it. ``span`` are the first episode and the
-    one after the last. The forest has no copies; ``shown[v]`` is the state that box v showed last,
-    ``hand`` the best reward of each tree (with one prize, all boxes count as one).
-    """
-    boxes, index, siblings, outside = tables.boxes, tables.index, tables.siblings, game.outside
-    draws = np.empty(parent.size, np.uint64)  # of each open box
-    (first, last), (out, opened), (shown, ready, hand) = span, tally, room
-    prizes, tree = places
-    for episode in range(first, last):
-        stream = _stream(game.stream, episode)
-        choices = stream
-        spend, n, size, worth, time = 0.0, 0, game.roots, 1.0, 0.0
-        hand[:] = outside
-        copy(siblings, _ZERO, game.roots, ready, _ZERO)
-        while size > 0 and n < game.budget:
-            choices += _GOLDEN
-            i = min(np.int64(_uniform(choices) * size), size - 1)
-            v = ready[i]
-            size -= 1
-            ready[i] = ready[size]
-            s = shown[parent[v]] if parent[v] >= 0 else 0
-            if game.stops:
-                x = index[boxes[v, INDEX_AT] + s]
-                above = 0
-                for t in range(hand.size):
-                    above += t != tree[v] and hand[t] >= x
-                if not x > hand[tree[v]] or not x > outside or above >= prizes:
-                    continue
-            draws[v] = _draws(draws[parent[v]] if parent[v] >= 0 else np.uint64(0), v, _ZERO)
-            k, u = boxes[v, STATES], _uniform(stream + draws[v])
-            y = _draw(tables.chances, boxes[v, LAW_AT] + s * k, k, u)
-            at = boxes[v, COST_AT] + s * boxes[v, COST_ROW] + y * boxes[v, COST_STEP]
-            spend, n = spend + worth * tables.costs[at], n + 1
-            shown[v] = y
-            opened[v] += 1
-            if tables.factors.size > 0:
-                at = boxes[v, FACTOR_AT] + s * boxes[v, FACTOR_ROW] + y * boxes[v, FACTOR_STEP]
-                worth, time = worth * tables.factors[at], time + tables.durations[at]
-            hand[tree[v]] = max(hand[tree[v]], tables.rewards[boxes[v, REWARD_AT] + y])
-            at, m = boxes[v, LIST_AT], boxes[v, CHILDREN]
-            copy(siblings, at, m, ready, size)
-            size += m
-        total = 0.0
-        for _ in range(prizes):  # the best rewards in hand, one from each tree
-            best = _highest(hand, hand.size)
-            total += hand[best]
-            hand[best] = outside  # an empty place
-        i = episode - first
-        out[PAYOFF, i], out[REWARD, i], out[SPEND, i] = worth * total - spend, worth * total, spend
-        out[OPENINGS, i], out[ROUNDS, i], out[TIME, i] = n, n, time

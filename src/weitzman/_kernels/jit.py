@@ -13,15 +13,14 @@ always compiled; small problems are solved without them. With ``NUMBA_DISABLE_JI
 environment nothing is compiled, for a debugger or for coverage.
 
 Compiled code is kept on disk and used again while nothing that it was made from has changed. One
-file holds one compiled kernel, with a checksum, in a folder whose name stands for all sources of
-the kernels and for the compiler. A file that is missing, garbled or cannot be read is as good as
-none; where none can be written, every process compiles for itself and says so once.
+file holds one compiled kernel for one signature, with a checksum that covers all sources of the
+kernels and the compiler. A file that is missing, of another version, garbled or cannot be read is
+as good as none, and is replaced; where none can be written, every process compiles for itself and
+says so once. Nothing is ever deleted.
 
-Files are looked for in every folder of `folders`, and written to the first that takes them. All
-folders of versions lie in one folder, ``weitzman-kernels``, which this module made and marked. Only
-files that this module wrote are ever deleted, one by one. A file in the cache is code: it is used
-only if it, and the folder that holds it, belong to this user (or the superuser) and nobody else can
-write to them.
+Files are looked for in every folder of `folders`, and written to the first that takes them. A file
+in the cache is code: it is used only if it, and the folder that holds it, belong to this user (or
+the superuser) and nobody else can write to them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import re
 import stat
 import sys
 import tempfile
@@ -248,12 +246,8 @@ def copy(source: np.ndarray, start: int, n: int, target: np.ndarray, at: int) ->
 
 CACHE_VARIABLE = "WEITZMAN_CACHE_DIR"
 _HERE = Path(__file__).parent
-_OWN = "weitzman-kernels"  # the folder of all versions
-_MARK, _MARKED = "CACHE.txt", b"Compiled code of weitzman. This folder can be deleted.\n"
-_VERSION = re.compile(r"[a-z]+-?\d+-[0-9a-f]{16}")  # names of folders that _version gives
-_FILE = re.compile(r"\w+\.\w+-[0-9a-f]{16}\.bin")  # names of files that KernelCache gives
-_KEPT = 4  # folders of other versions beside this one
-_SUM = hashlib.sha256().digest_size
+_STAMP = hashlib.sha256().digest_size
+_OWN = f"weitzman-kernels-{sys.implementation.cache_tag}"
 
 _state: dict[str, Path | None] = {}  # "folder": where files are written; None after a failure
 
@@ -262,11 +256,11 @@ def folders() -> Iterator[Path]:
     """Where compiled code may lie, the best place first."""
     for variable in (CACHE_VARIABLE, "NUMBA_CACHE_DIR"):
         if os.environ.get(variable):
-            yield Path(os.environ[variable]) / _OWN / _version()
+            yield Path(os.environ[variable]) / _OWN
             return
-    yield _HERE / "__pycache__" / _OWN / _version()
+    yield _HERE / "__pycache__" / _OWN
     with suppress(RuntimeError):  # no home
-        yield _user_folder() / _OWN / _version()
+        yield _user_folder() / _OWN
 
 
 def kept_in() -> Path | None:
@@ -286,14 +280,14 @@ def _user_folder() -> Path:
 
 
 @cache
-def _version() -> str:
-    """A name for the sources of all kernels and for what compiles them."""
+def _version() -> bytes:
+    """What stands for the sources of all kernels and for what compiles them."""
     known = hashlib.sha256()
     for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
         known.update(version.encode())
     for path in sorted(_HERE.glob("*.py")):
         known.update(path.name.encode() + path.read_bytes())
-    return f"{sys.implementation.cache_tag}-{known.hexdigest()[:16]}"
+    return known.digest()
 
 
 class KernelCache(NullCache):
@@ -315,10 +309,9 @@ class KernelCache(NullCache):
         for folder in folders():
             with suppress(Exception):  # whatever is wrong with a file: compile
                 data = (folder / file).read_bytes()
-                if not (_is_safe(folder) and _is_safe(folder / file)):
-                    continue
-                if _is_whole(data):
-                    return CompileResult._rebuild(target_context, *pickle.loads(data[_SUM:]))
+                stamp, content = data[:_STAMP], data[_STAMP:]
+                if stamp == _stamp(content) and _is_safe(folder) and _is_safe(folder / file):
+                    return CompileResult._rebuild(target_context, *pickle.loads(content))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -327,18 +320,17 @@ class KernelCache(NullCache):
         if "folder" in _state and chosen is None:
             return
         content = dumps(data._reduce())
-        content = hashlib.sha256(content).digest() + content
         file, reason = self._file(sig, data.codegen), "there is no folder for it"
         for folder in folders() if chosen is None else [chosen]:
             try:
-                _prepare(folder)
-                write(folder / file, content)
+                folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+                if not _is_safe(folder):
+                    raise PermissionError(0, "others can write to it, so it could hold their code")
+                write(folder / file, _stamp(content) + content)
             except OSError as error:
-                reason = f"{folder.parent}: {error.strerror or error}"
+                reason = f"{folder}: {error.strerror or error}"
             else:
-                if chosen is None:
-                    _state["folder"] = folder
-                    _clear_old(folder)
+                _state["folder"] = folder
                 return
         _state["folder"] = None
         warnings.warn(
@@ -349,13 +341,12 @@ class KernelCache(NullCache):
         )
 
     def _file(self, sig: Any, codegen: Any) -> str:
-        key = repr((str(sig), codegen.magic_tuple())).encode()
+        key = repr((str(sig), codegen.magic_tuple(), numba.__version__)).encode()
         return f"{self._name}-{hashlib.sha256(key).hexdigest()[:16]}.bin"
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file as a whole or not at all, closed to others."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
         with open(handle, "wb") as file:
@@ -367,9 +358,9 @@ def write(path: Path, content: bytes) -> None:
         raise
 
 
-def _is_whole(data: bytes) -> bool:
-    """Whether a file is as this module wrote it: its checksum, then its content."""
-    return hashlib.sha256(data[_SUM:]).digest() == data[:_SUM]
+def _stamp(content: bytes) -> bytes:
+    """A checksum of compiled code and of all that it was made from."""
+    return hashlib.sha256(_version() + content).digest()
 
 
 def _is_safe(path: Path) -> bool:
@@ -378,32 +369,3 @@ def _is_safe(path: Path) -> bool:
         return True
     found = path.stat()
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _prepare(folder: Path) -> None:
-    """Make the folder of a version, closed to others, in the marked folder of all versions."""
-    own = folder.parent
-    own.parent.mkdir(parents=True, exist_ok=True)
-    for path in (own, folder):
-        path.mkdir(mode=0o755, exist_ok=True)
-        if not _is_safe(path):
-            raise PermissionError(0, f"others can write to {path}, so it could hold their code")
-    if not (own / _MARK).exists():
-        write(own / _MARK, _MARKED)
-
-
-def _clear_old(folder: Path) -> None:
-    """Remove what this module wrote for all but the newest other versions."""
-    own = folder.parent
-    with suppress(OSError):
-        if own.name != _OWN or (own / _MARK).read_bytes() != _MARKED:
-            return
-        others = [p for p in own.iterdir() if p != folder and _VERSION.fullmatch(p.name)]
-        others = [p for p in others if p.is_dir() and not p.is_symlink()]
-        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
-        for old in others[_KEPT:]:
-            for path in old.iterdir():
-                if _FILE.fullmatch(path.name) and path.is_file() and _is_whole(path.read_bytes()):
-                    path.unlink()
-            with suppress(OSError):  # anything else that lies there stays, and so does the folder
-                old.rmdir()

@@ -25,14 +25,6 @@ _FEW_ROWS = 4_000  # among which a dictionary is as fast as waiting for a compil
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
 
 
-class Matrices(NamedTuple):
-    """Matrix i has the shape ``shape[i]`` and starts at ``data[start[i]]``."""
-
-    data: np.ndarray
-    start: np.ndarray
-    shape: np.ndarray
-
-
 class Postorder(NamedTuple):
     """Boxes with children first, and lists of children."""
 
@@ -172,7 +164,7 @@ def _intern_rows(data: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
     size = 16
     while size < 2 * n:
         size *= 2
-    table = _filled(size, _NONE)
+    table, hashes = _filled(size, _NONE), np.empty(size, np.uint64)
     number, first, count = np.empty(n, np.int64), np.empty(n, np.int64), 0
     for i in range(n):
         lo, length = start[i], start[i + 1] - start[i]
@@ -183,17 +175,20 @@ def _intern_rows(data: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
         while True:
             c = table[slot]
             if c < 0:
-                table[slot] = count
+                table[slot], hashes[slot] = count, h
                 first[count] = i
                 number[i] = count
                 count += 1
                 break
-            other = start[first[c]]
-            same = start[first[c] + 1] - other == length
-            j = 0
-            while same and j < length:
-                same = data[lo + j] == data[other + j]
-                j += 1
+            # rows far away in memory are looked at only where they are most likely equal
+            same = hashes[slot] == h
+            if same:
+                other = start[first[c]]
+                same = start[first[c] + 1] - other == length
+                j = 0
+                while same and j < length:
+                    same = data[lo + j] == data[other + j]
+                    j += 1
             if same:
                 number[i] = c
                 break

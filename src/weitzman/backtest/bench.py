@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from zlib import crc32
 
 import numpy as np
 
@@ -114,6 +115,11 @@ class Bench:
         """What each run would be started with, which is known beforehand; None if it is not."""
         known = self._table.settings
         return [known[i] for i in self._order.tolist()] if known else None
+
+    @property
+    def seed(self) -> int:
+        """A seed for methods that draw: it follows from the order of the runs."""
+        return crc32(self._order.tobytes())
 
     def __len__(self) -> int:
         """How many runs there are to start."""

@@ -137,14 +137,14 @@ def pruned(
     with _quiet(optuna):
         study = optuna.create_study(
             direction="maximize",
-            sampler=optuna.samplers.RandomSampler(seed=0),
+            sampler=optuna.samplers.RandomSampler(seed=bench.seed),
             pruner=pruner(),
-            study_name="backtest",  # Hyperband draws brackets by it
+            study_name=f"backtest {bench.seed}",  # Hyperband draws brackets by it
         )
         sampler = None
         if trials is not None:
             settings = bench.settings or [{}] * len(bench)
-            sampler = _pool_sampler(optuna, trials, settings, known)
+            sampler = _pool_sampler(optuna, trials, settings, known, bench.seed)
             if known is not None:
                 _tell(study, sampler, known, rows)
             study.sampler = sampler
@@ -183,10 +183,12 @@ def _tell(study: Any, sampler: Any, known: Table, rows: Sequence[int]) -> None:
         study.tell(trial, float(known.top[run, length - 1]))
 
 
-def _pool_sampler(optuna: Any, trials: int, settings: Sequence[Config], known: Any) -> Any:
+def _pool_sampler(
+    optuna: Any, trials: int, settings: Sequence[Config], known: Any, seed: int
+) -> Any:
     """TPE whose proposals are moved to the nearest runs that were not started."""
     inner = optuna.samplers.TPESampler(
-        multivariate=True, seed=0, n_startup_trials=max(min(_STARTUP, trials // 4), 1)
+        multivariate=True, seed=seed, n_startup_trials=max(min(_STARTUP, trials // 4), 1)
     )
     space = PoolSpace.of(settings if known is None else known.settings)
     points, free = space.points(settings), list(range(len(settings)))

@@ -281,7 +281,7 @@ def _promising(
     most = max(_MANY_EPISODES, _PER_NODE * len(bracket.play))
     while True:
         crew = 1 if episodes < _MANY_EPISODES else threads
-        played = simulate(bracket.high, episodes, seed, keep=1, threads=crew)
+        played = simulate(bracket.high, episodes, seed, threads=crew)
         opened = played.opened[len(bracket.play) :]
         hit = np.flatnonzero(opened)
         if len(hit) > 0 or episodes >= most:

@@ -18,15 +18,13 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
-from .._common.optional import need
 from .._kernels import markov
-from ..errors import InvalidArgument, InvalidForest, TooLarge, UnknownName
+from ..errors import InvalidArgument, InvalidForest, UnknownName
 from ..forest.columns import short
 from ..forest.rules import MAX_AMOUNT, SUM_TOLERANCE
 from . import long_run as _long_run
 from .long_run import CommunicatingClass, Rate, later, leading_to, must_converge, variation
 
-_DENSE = 4000  # states of a sparse chain up to which all starts at once are in order
 _LEAST = 1e-12  # distances below are lost in rounding
 
 
@@ -36,9 +34,9 @@ class Chain:
 
     Parameters
     ----------
-    law : (k, k) array, or any SciPy sparse matrix
+    law : (k, k) array
         ``law[s, y]``: the probability that y follows s. Rows must sum to 1 up to 1e-9, and are
-        rescaled to sum to 1. A sparse law stays sparse.
+        rescaled to sum to 1.
     rewards : (k,) array
         Minus infinity: a signal that cannot be taken.
 
@@ -51,49 +49,33 @@ class Chain:
     0.366
     """
 
-    law: Any
+    law: FloatArray
     rewards: FloatArray
 
     def __init__(self, law: Any, rewards: ArrayLike) -> None:
         object.__setattr__(self, "law", as_law(law))
-        object.__setattr__(self, "rewards", as_rewards(rewards, self.law.shape[0]))
+        object.__setattr__(self, "rewards", as_rewards(rewards, len(self)))
 
     def __len__(self) -> int:
-        return int(self.law.shape[0])
+        return len(self.law)
 
     def __repr__(self) -> str:
-        return f"Chain({counted(len(self), 'state')}{', sparse' if self.sparse else ''})"
+        return f"Chain({counted(len(self), 'state')})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Chain, (self.law, self.rewards)
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the law is a sparse matrix."""
-        return not isinstance(self.law, np.ndarray)
 
     @property
     def top(self) -> IntArray:
         """The states of highest reward."""
         return np.flatnonzero(self.rewards == self.rewards.max())
 
-    def dense(self) -> FloatArray:
-        """The law as a dense array; rejects a large sparse chain."""
-        if self.sparse and len(self) > _DENSE:
-            raise TooLarge(
-                f"this needs a dense matrix, too large for a sparse chain of {len(self)} states. "
-                f"Give `starts` where it can be given, or merge states to at most {_DENSE}.",
-                len(self),
-            )
-        law: FloatArray = self.law.toarray() if self.sparse else self.law
-        return law
-
     # -- structure -----------------------------------------------------------------------------
 
     @cached_property
     def classes(self) -> tuple[CommunicatingClass, ...]:
         """The communicating classes, by their first state."""
-        return _long_run.classes(self._graph)
+        return _long_run.classes(self.law)
 
     @property
     def irreducible(self) -> bool:
@@ -113,8 +95,8 @@ class Chain:
     def stationary(self) -> FloatArray:
         """The stationary distribution, zero on transient states.
 
-        A dense chain is solved without subtractions (Grassmann, Taksar and Heyman), so even the
-        smallest entry is accurate. A sparse chain is factored or iterated as a sparse matrix.
+        It is found without subtractions (Grassmann, Taksar and Heyman), so even the smallest entry
+        is accurate.
 
         Examples
         --------
@@ -125,15 +107,13 @@ class Chain:
 
     # -- how fast the start is forgotten -------------------------------------------------------
 
-    def distance(self, t: int | Sequence[int], starts: ArrayLike | None = None) -> Any:
+    def distance(self, t: int | Sequence[int]) -> Any:
         """Largest distance of the law of box t to the stationary distribution, over all starts.
 
         Parameters
         ----------
         t : int or ints
             One number gives one distance, several an array.
-        starts : states, optional
-            Only these starts; a large sparse chain needs it.
 
         Examples
         --------
@@ -141,24 +121,19 @@ class Chain:
         [0.6667, 0.3333, 0.1667]
         """
         times = np.array([as_steps(x) for x in np.atleast_1d(np.asarray(t))])
-        pi, rows, now = self.stationary(), self._rows(starts), 0
+        pi, rows, now = self.stationary(), np.eye(len(self)), 0
         far = np.empty(len(times))
         for i in np.argsort(times, kind="stable"):
             rows, now = later(rows, self.law, int(times[i]) - now), int(times[i])
             far[i] = variation(rows, pi)
         return far if np.ndim(t) else float(far[0])
 
-    def mixing_time(self, eps: float = 0.25, starts: ArrayLike | None = None) -> int:
-        """Least t from which on the distance stays at most eps; arguments as for `distance`."""
+    def mixing_time(self, eps: float = 0.25) -> int:
+        """Least t from which on the distance stays at most eps."""
         as_share(eps, "eps", _LEAST)
         pi = self.stationary()
         must_converge(self.period)
-        if starts is None:
-            return _long_run.mixing_time(self.dense(), pi, eps)
-        rows, t = self._rows(starts), 0
-        while variation(rows, pi) > eps:
-            rows, t = np.asarray(rows @ self.law), t + 1
-        return t
+        return _long_run.mixing_time(self.law, pi, eps)
 
     def rate(self) -> Rate:
         """Constants C and alpha with distance(t) <= C alpha**t for every t.
@@ -176,7 +151,7 @@ class Chain:
         """
         pi = self.stationary()
         must_converge(self.period)
-        return _long_run.rate(self.dense(), pi)
+        return _long_run.rate(self.law, pi)
 
     # -- when a reward is met ------------------------------------------------------------------
 
@@ -193,23 +168,15 @@ class Chain:
         """
         aim = np.zeros(len(self), bool)
         aim[as_states(target, len(self))] = True
-        lost = ~leading_to(self._graph, aim)
-        never = leading_to(self._graph, lost, avoid=aim)
+        lost = ~leading_to(self.law, aim)
+        never = leading_to(self.law, lost, avoid=aim)
         hours = np.full(len(self), np.inf)
-        rest = np.flatnonzero(~never & ~aim)
-        inner = self.law[rest][:, rest]
-        if self.sparse:
-            hours[rest] = _long_run.absorb(inner)
-        else:
-            leave = self.law[rest][:, aim].sum(axis=1)
-            one = np.ones((len(rest), 1))
-            hours[rest] = markov.absorb(np.ascontiguousarray(inner), leave, one)[:, 0]
-        again = np.flatnonzero(~never & aim)
-        step = self.law[again][:, rest]
-        if self.sparse:
-            hours[again] = 1 + step @ hours[rest]
-        else:  # chances of 1e-320 take forever, and what has no chance takes no time
-            hours[again] = 1 + np.multiply(step, hours[rest], where=step > 0, out=0 * step).sum(1)
+        rest, again = np.flatnonzero(~never & ~aim), np.flatnonzero(~never & aim)
+        inner, leave = self.law[np.ix_(rest, rest)], self.law[rest][:, aim].sum(axis=1)
+        hours[rest] = markov.absorb(inner, leave, np.ones((len(rest), 1)))[:, 0]
+        step = self.law[np.ix_(again, rest)]
+        # chances of 1e-320 take forever, and what has no chance takes no time
+        hours[again] = 1 + np.multiply(step, hours[rest], where=step > 0, out=0 * step).sum(axis=1)
         return hours
 
     def miss(self, target: ArrayLike, t: int) -> FloatArray:
@@ -225,7 +192,7 @@ class Chain:
         aim, t = as_states(target, len(self)), as_steps(t)
         free = np.ones(len(self))
         free[aim] = 0.0
-        if not self.sparse and t > 2 * len(self) * t.bit_length():
+        if t > 2 * len(self) * t.bit_length():
             return np.asarray(np.linalg.matrix_power(self.law * free, t).sum(axis=1))
         left = np.ones(len(self))
         for _ in range(t):
@@ -285,12 +252,6 @@ class Chain:
             joint[rank, states] += higher
         return steps, joint.sum(axis=1)[1:]
 
-    # -- parts ---------------------------------------------------------------------------------
-
-    @cached_property
-    def _graph(self) -> Any:
-        return need("scipy.sparse", "scipy").csr_array(self.law)
-
     @cached_property
     def _stationary(self) -> FloatArray:
         closed = [c.states for c in self.classes if c.recurrent]
@@ -300,20 +261,9 @@ class Chain:
                 f"{closed[0][0]} and {closed[1][0]} never meet ({such(len(closed), 'class')}). "
                 f"Make a chain of each class."
             )
-        inside = closed[0]
-        law = self.law if len(inside) == len(self) else self.law[inside][:, inside]
         pi = np.zeros(len(self))
-        pi[inside] = _long_run.stationary(law) if self.sparse else markov.stationary(law)
+        pi[closed[0]] = markov.stationary(self.law[np.ix_(closed[0], closed[0])])
         return frozen(pi)
-
-    def _rows(self, starts: ArrayLike | None) -> FloatArray:
-        """The distributions of the box before the first: one row for each start."""
-        if starts is None:
-            return np.eye(len(self.dense()))  # which rejects a large sparse chain
-        which = as_states(starts, len(self))
-        rows = np.zeros((len(which), len(self)))
-        rows[np.arange(len(which)), which] = 1.0
-        return rows
 
 
 # -- the rules for chains and for the arguments of their methods -----------------------------------
@@ -326,37 +276,24 @@ def _floats(x: Any, rule: str) -> FloatArray:
         raise InvalidForest(f"{rule}, but got {short(x)}.") from error
 
 
-def as_law(law: Any) -> Any:
-    """An own copy, dense or in SciPy's CSR form, each row scaled to sum to one."""
-    if hasattr(law, "tocsr"):
-        own = need("scipy.sparse", "scipy").csr_array(law, dtype=np.float64, copy=True)
-        own.sum_duplicates()
-        own.eliminate_zeros()
-        _check_law(own.shape, own.data, own.nonzero(), own.sum(axis=1))
-        own.data /= np.repeat(own.sum(axis=1), np.diff(own.indptr))
-        for part in (own.data, own.indices, own.indptr):
-            part.flags.writeable = False
-        return own
-    dense = _floats(law, "a law must be a table of numbers")
-    where = np.unravel_index(np.arange(dense.size), dense.shape) if dense.ndim == 2 else ()
-    _check_law(dense.shape, dense.reshape(-1), where, dense.sum(axis=1) if dense.ndim == 2 else ())
-    dense /= dense.sum(axis=1, keepdims=True)
-    return frozen(dense)
-
-
-def _check_law(shape: Any, data: FloatArray, where: Any, mass: Any) -> None:
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+def as_law(law: Any) -> FloatArray:
+    """An own copy, each row scaled to sum to one."""
+    if hasattr(law, "toarray"):  # a sparse matrix
+        law = law.toarray()
+    own = _floats(law, "a law must be a table of numbers")
+    if own.ndim != 2 or own.shape[0] != own.shape[1] or own.size == 0:
         raise InvalidForest(
             f"the law of a chain must be a square matrix with a row for each state, but its shape "
-            f"is {shape}."
+            f"is {own.shape}."
         )
-    wrong = np.flatnonzero(~((data >= 0) & (data <= 1 + SUM_TOLERANCE)))  # also finds NaN
+    wrong = np.argwhere(~((own >= 0) & (own <= 1 + SUM_TOLERANCE)))  # also finds NaN
     if len(wrong):
-        i = wrong[0]
+        s, y = wrong[0].tolist()
         raise InvalidForest(
             f"probabilities must lie between 0 and 1, but in the law of the chain the entry "
-            f"[{where[0][i]}, {where[1][i]}] is {data[i]:.6g} ({such(len(wrong), 'entry')})."
+            f"[{s}, {y}] is {own[s, y]:.6g} ({such(len(wrong), 'entry')})."
         )
+    mass = own.sum(axis=1)
     bad = np.flatnonzero(np.abs(mass - 1) > SUM_TOLERANCE)
     if len(bad):
         raise InvalidForest(
@@ -364,6 +301,7 @@ def _check_law(shape: Any, data: FloatArray, where: Any, mass: Any) -> None:
             f"{mass[bad[0]]:.9g} ({such(len(bad), 'row')}). Rescale the row, or give the missing "
             f"mass a state of its own."
         )
+    return frozen(own / mass[:, None])
 
 
 def as_rewards(rewards: Any, size: int) -> FloatArray:
@@ -412,12 +350,11 @@ def as_states(states: Any, size: int) -> IntArray:
     return np.unique(given).astype(np.int64)
 
 
-def as_first(start: Any, law: Any) -> FloatArray:
+def as_first(start: Any, law: FloatArray) -> FloatArray:
     """The law of the first box: given itself, or as the state that the box before it showed."""
-    size = law.shape[0]
+    size = len(law)
     if np.ndim(start) == 0:
-        row = law[[int(as_states(start, size)[0])]]
-        return np.array(row.toarray() if hasattr(row, "toarray") else row, np.float64).reshape(-1)
+        return np.array(law[int(as_states(start, size)[0])])
     first = np.array(start, np.float64)
     if first.shape != (size,):
         raise InvalidArgument(

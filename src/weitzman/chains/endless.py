@@ -337,4 +337,4 @@ def probe_until_top(chain: Chain, cost: ArrayLike) -> bool:
 def _checked(chain: Chain, cost: ArrayLike) -> tuple[FloatArray, FloatArray]:
     if chain.rewards.max() == -np.inf:
         raise InvalidForest("an endless line needs a state with a reward, but all are -inf.")
-    return as_costs(cost, len(chain)), chain.dense()
+    return as_costs(cost, len(chain)), chain.law

@@ -30,7 +30,6 @@ from .chain import Chain, as_first, as_share, as_states
 _LEAST = 1e-300  # least probability of a miss to ask for
 _LEAST_MASS = 2e-12  # of the target: half of it must not be lost in rounding
 _FURTHEST = 2**48  # boxes; beyond, rounding would tell how many
-_FURTHEST_SPARSE = 10**6  # boxes of a sparse chain, which are gone through one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,17 +198,14 @@ def exact_depth(
     left = np.ones(len(chain))
     if missed(left) <= delta:
         return late
-    if chain.sparse:
-        t = 0
-        while missed(left) > delta:
-            if t == _FURTHEST_SPARSE:
-                raise _too_far(delta, t, " Give the law as a dense array.")
-            left, t = chain.law @ (free * left), t + 1
-        return t + late
     powers = [chain.law * free]
     while missed(powers[-1].sum(axis=1)) > delta:
         if 2 ** len(powers) > _FURTHEST:
-            raise _too_far(delta, _FURTHEST, "")
+            raise TooLarge(
+                f"more than {_FURTHEST:.0e} boxes miss the target with a probability above "
+                f"{delta:g}: more than can be computed.",
+                _FURTHEST,
+            )
         powers.append(powers[-1] @ powers[-1])
     t = 0  # a number that is too small, digit by digit
     for j in range(len(powers) - 2, -1, -1):
@@ -217,14 +213,6 @@ def exact_depth(
         if missed(later) > delta:
             left, t = later, t + 2**j
     return t + 1 + late
-
-
-def _too_far(delta: float, most: int, advice: str) -> TooLarge:
-    return TooLarge(
-        f"more than {most:.0e} boxes miss the target with a probability above {delta:g}: more than "
-        f"can be computed.{advice}",
-        most,
-    )
 
 
 def _whole(t: float) -> int:

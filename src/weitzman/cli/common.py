@@ -229,16 +229,21 @@ def written_file(path: str, given: str = "", *, suffix: str) -> Iterator[str]:
 
 def read_instance(options: Options) -> Forest:
     """The forest of FILE; options override what the file says."""
+    return read_all(options).forest
+
+
+def read_all(options: Options, *, notes: bool = True) -> TableReading:
+    """All that FILE says; options override it."""
     with given_file(options.file) as path:
-        return read_file(path, options).forest
+        return read_file(path, options, notes=notes)
 
 
 def read_file(path: str, options: Options, *, notes: bool = True) -> TableReading:
-    """The forest of a named file, and what a table says besides; options override the file."""
+    """The forest of a named file, and what it says besides; options override the file."""
     from .._common.numbers import Comma
-    from ..files.instances import load
+    from ..files.instances import read_table
     from ..files.sheets import is_table
-    from ..files.tables import TableOptions, TableReading, table_reading
+    from ..files.tables import TableOptions
 
     commas = {"point": Comma.THOUSANDS, "comma": Comma.DECIMAL, None: None}
     outside = options.outside
@@ -247,7 +252,7 @@ def read_file(path: str, options: Options, *, notes: bool = True) -> TableReadin
         options.risk_tolerance, options.prizes, options.sheet,
     )  # fmt: skip
     if is_table(path):
-        reading = table_reading(path, stated)
+        reading = read_table(path, stated)
         for line in reading.lines if notes else ():  # what was left out; the rest by `check`
             if " not read: " in line or "cannot be opened" in line:
                 click.echo(f"note: {line}", err=True)
@@ -256,12 +261,13 @@ def read_file(path: str, options: Options, *, notes: bool = True) -> TableReadin
         raise click.UsageError(
             "--minimize, --decimal and --sheet are for tables. Other files need none of them."
         )
-    forest = load(path)
+    reading = read_table(path)
+    forest = reading.forest
     if outside is not None and math.isinf(outside):
         outside = math.inf if forest.minimize else -math.inf
     terms: dict[str, Any] = {"outside": outside, "unit": stated.unit, **stated.terms()}
     terms = {name: x for name, x in terms.items() if x is not None}
-    return TableReading(forest.changed(**terms) if terms else forest)
+    return reading._replace(forest=forest.changed(**terms)) if terms else reading
 
 
 # -- output ------------------------------------------------------------------------------------

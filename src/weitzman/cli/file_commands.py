@@ -34,8 +34,7 @@ def check(options: Options) -> None:
     from .._common.text import columns
 
     try:
-        with common.given_file(options.file) as path:
-            reading = common.read_file(path, options, notes=False)
+        reading = common.read_all(options, notes=False)
     except WeitzmanError as error:
         if options.json:
             print(common.as_json({"ok": False, "error": str(error)}))
@@ -67,7 +66,12 @@ def convert(options: Options) -> None:
     from ..files.instances import save
 
     with common.written_file(options.output, options.file, suffix=".json") as target:
-        save(common.read_instance(options), target)
+        reading = common.read_all(options)
+        ranges = reading.ranges
+        if ranges and target.lower().endswith(".wz"):
+            click.echo("note: a .wz file has no ranges: they are left out", err=True)
+            ranges = type(ranges)()
+        save(reading.forest, target, ranges)
 
 
 @command(short="A spreadsheet to fill in.")
@@ -180,7 +184,6 @@ def _use_all_kernels() -> None:
     import numpy as np
 
     from .. import Chain, Forest, evaluate, simulate, solve, solve_line, truncate
-    from ..strategies.thumb_rules import random_order
 
     law: list[Any] = [[0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]], [0.7, 0.3]]
     shape: dict[str, Any] = {"cost": [0.1, 0.2, 0.3, 0.1], "rewards": [0, 3], "law": law}
@@ -194,8 +197,6 @@ def _use_all_kernels() -> None:
     chances = np.linspace(0.1, 0.9, 5000)  # laws to be interned
     shape = {"cost": [0.1] * 5000, "rewards": [0, 3], "law": np.stack([chances, 1 - chances], 1)}
     Forest.from_arrays(parent=[-1] * 5000, **shape)
-    pair = Forest.from_arrays(parent=[-1, 0], cost=[0.1, 0.1], rewards=[0, 1], law=law[:2])
-    random_order(solve(pair), 10, rng=1)
     law = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
     shape = {"cost": [0.1, 0.5], "rewards": [0, 3, 9], "law": [law[0], law]}
     line = Forest.from_arrays(parent=[-1, 0], endless=[False, True], **shape)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +18,6 @@ from .common import Options, command
 
 if TYPE_CHECKING:
     from ..files.tables import TableReading
-    from ..forest.model import Forest
     from ..show.explore.workbench import Workbench
     from ..show.report import Source
 
@@ -31,7 +28,6 @@ _REPORTS = """\
   weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
 
 _SQLITE = b"SQLite format 3\0"
-_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
 
 
 def _two_words(text: str) -> tuple[str, str]:
@@ -50,7 +46,7 @@ _words_option = click.option(
 @command(short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
     "file", metavar="FILE", type=common.PATH,
-    help="A problem, table, journal, model or back-test, or -.",
+    help="A problem, table, journal or model, or -.",
 )  # fmt: skip
 @common.output_option(
     "File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output."
@@ -73,7 +69,6 @@ def report(options: Options) -> None:
       a problem or a table;
       the journal of a search under way (weitzman search --journal): the report
         says how the search stands and what to do next;
-      the output of weitzman backtest --json: which method to use;
       -, any of these from standard input.
 
     FILE is only read.
@@ -108,23 +103,16 @@ def report(options: Options) -> None:
 
 def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
     """What a file holds, recognized by its first bytes, and what a table says besides."""
-    head, text = b"", path.lower().endswith(".json")
+    head = b""
     with suppress(OSError):  # reading the file as a problem will say why it cannot be read
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                head = file.read(_HEAD)
+                head = file.read(len(_SQLITE))
     if head.startswith(_SQLITE):
         from ..policy.search import Search
 
         with Search.look(path) as search:
             return search, None
-    if text and _SUMMARY in head:
-        from ..show.report.replayed import is_backtest
-
-        with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:
-            document = json.loads(file.read().decode("utf-8"))
-            if is_backtest(document):
-                return SimpleNamespace(document=lambda: document), None
     reading = common.read_file(path, options)
     return reading.forest, reading
 
@@ -185,9 +173,9 @@ def _workbench(options: Options) -> Workbench:
     from ..show.explore.workbench import Workbench
 
     path, words = options.file, options.words
-    read: Callable[[], Forest] = partial(common.read_instance, options)
+    read: Callable[[], TableReading] = partial(common.read_all, options)
     if path == "-":
-        forest, path, read = read(), None, lambda: forest
+        reading, path, read = read(), None, lambda: reading
         print("The page offers a download of what is changed.")
     elif path is not None:
         if not os.path.lexists(path):

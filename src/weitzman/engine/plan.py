@@ -1,10 +1,9 @@
 """A forest laid out as operations on capped values, and one pass over them.
 
 The threads of this machine take the parts of a plan one after the other, or the workers of an
-executor do, each with what its part needs: the operations that only this part needs, the laws,
-rewards and costs that they read, and the values of the operations that several parts share. The
-kernels do the same arithmetic in the same order wherever they run, so the result is bitwise
-identical.
+executor do, each of which gets the plan once, with the values of the operations that several parts
+share. The kernels do the same arithmetic in the same order wherever they run, so the result is
+bitwise identical.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from .._common import interruption
 from .._common.arrays import FloatArray, IntArray, frozen, writable
 from .._common.sharing import Executor, spread
 from .._kernels import blocks, capped, structure
-from .._kernels.structure import BOX, COST, KIND, LAW, LEFT, REWARD, RIGHT, STATES, USER
+from .._kernels.structure import BOX, KIND, STATES
 from ..errors import InvalidArgument
 from ..forest.columns import runs
 from ..forest.model import Forest
@@ -84,7 +83,6 @@ def _known_values(
 class Plan:
     """A forest as operations on capped values: one for each class of equal subtrees, and joins."""
 
-    forest: Forest
     weights: Weights
     class_of: IntArray
     sigma_at: IntArray  # where the indices of each class start
@@ -108,6 +106,11 @@ class Plan:
     top_group: IntArray
     cuts: IntArray  # the roots of part p are top[cuts[p]:cuts[p + 1]]
 
+    @property
+    def forest(self) -> Forest:
+        """The forest itself."""
+        return self.weights.forest
+
     @classmethod
     def of(cls, forest: Forest) -> Plan:
         """Find equal subtrees and lay out the work."""
@@ -124,22 +127,14 @@ class Plan:
     def lay_out(
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line,
-        part: tuple[IntArray, IntArray] | None = None,
+        most_parts: int = _PARTS,
     ) -> Plan:  # fmt: skip
         """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
-        ``line`` tells the values of endless boxes. ``part`` are some roots and some boxes of their
-        trees, each with all above it: only those are laid out, and others have class -1.
+        ``line`` tells the values of endless boxes.
         """
         f, w = weights.forest, weights
-        roots, parent = f.roots, f.parent
-        if part is not None:
-            roots, parent = part[0], np.full_like(f.parent, -1)  # others stand alone
-            parent[part[1]] = f.parent[part[1]]
-            parent = frozen(parent)
-        tree = structure.postorder(parent)
-        if part is not None:
-            tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
+        roots, tree = f.roots, structure.postorder(f.parent)
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
@@ -153,7 +148,7 @@ class Plan:
         top, some, inverse = np.unique(class_of[roots], return_index=True, return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
-        cuts = _cut(top, len(member) + len(classes.child))
+        cuts = _cut(top, len(member) + len(classes.child), most_parts)
         # an operation for each class, and as many joins as there are values, less one
         room = len(member) + int(np.maximum(np.diff(classes.at) - 1, 0).sum()) + len(top) - 1
         ops = np.full((room, structure.COLUMNS), -1, np.int64)
@@ -170,7 +165,7 @@ class Plan:
         seen = [levels.max(), levels.min()] if len(levels) else []
         seen += [outside] if np.isfinite(outside) else []
         return cls(
-            forest=f, weights=w, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops,
+            weights=w, class_of=class_of, sigma_at=sigma_at, op_of=op_of, ops=ops,
             powers=powers, owner=owner, refs=refs, part_op=part_op, last=int(last),
             last_power=float(last_power), reward=rewards, reward_at=reward_at, levels=levels,
             level_at=level_at, known=known,
@@ -191,10 +186,10 @@ class Plan:
         return float(ends.max() - ends.min()) if len(ends) else 0.0
 
     def run(
-        self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
+        self, eps: float, threads: int | None = None, progress: Progress | None = None
     ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
-        step = Pass(self, eps, self.outside if clip else -np.inf, progress=progress)
+        step = Pass(self, eps, progress=progress)
         common = step.common()
         blocks = step.parts(
             lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
@@ -236,17 +231,17 @@ class Pass:
     """
 
     def __init__(
-        self, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
+        self, plan: Plan, eps: float, sigma: FloatArray | None = None,
         progress: Progress | None = None,
     ) -> None:  # fmt: skip
-        self.plan, self.eps, self.low, self.given = plan, eps, low, sigma is not None
+        self.plan, self.eps, self.given = plan, eps, sigma is not None
         self.progress, self.done = progress, 0
         self.turn = Lock()  # threads tell their progress one at a time
         self.stop = interruption.flag()  # the pass is given up
         n, known = len(plan.ops), plan.known
         if sigma is None:
             sigma = np.empty(plan.sigma_at[-1])
-            sigma[known.place] = np.where(known.sigma < low, -np.inf, known.sigma)
+            sigma[known.place] = known.sigma
         self.sigma, self.clear = sigma, np.empty(plan.reward_at[-1] if self.given else 0)
         self.sigma_of = np.full(n, -1, np.int64)
         self.sigma_of[plan.op_of] = plan.sigma_at[:-1]
@@ -265,7 +260,7 @@ class Pass:
             "known": p.known.data, "known_at": p.known.at, "known_size": p.known.size,
         }  # fmt: skip
         program = capped.Program(
-            **{name: frozen(column) for name, column in read.items()}, low=self.low,
+            **{name: frozen(column) for name, column in read.items()},
             outside=p.outside, eps=self.eps, given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
         out = capped.Outputs(
@@ -292,7 +287,17 @@ class Pass:
         """The operations that one part needs alone: for its value, or for some of its own."""
         p = self.plan
         tops = p.part_op[part : part + 1] if tops is None else tops
-        return np.asarray(structure.schedule(p.ops, p.owner, part, tops))
+        ops, owner, tops = frozen(p.ops), frozen(p.owner), frozen(tops)
+        return np.asarray(structure.schedule(ops, owner, part, tops))
+
+    def last(self) -> IntArray:
+        """The operations that join the parts."""
+        return self.order(structure.FINAL, np.array([self.plan.last]))
+
+    def indices(self, order: IntArray) -> IntArray:
+        """Where the indices lie that some operations find."""
+        box = order[self.plan.ops[order, KIND] == BOX]
+        return runs(self.sigma_of[box], self.plan.ops[box, STATES])
 
     def part(self, part: int, common: FloatArray) -> FloatArray:
         """The heap that holds the value of a part."""
@@ -316,8 +321,7 @@ class Pass:
         """Join the values of the parts."""
         p = self.plan
         self.loc[p.part_op] = -1 - np.cumsum([0, *map(len, blocks[:-1])])
-        order = structure.schedule(p.ops, p.owner, structure.FINAL, np.array([p.last]))
-        return self.work(order, np.concatenate(blocks))
+        return self.work(self.last(), np.concatenate(blocks))
 
     def block(self, op: int, heap: FloatArray) -> FloatArray:
         """A copy of the value of an operation."""
@@ -341,9 +345,9 @@ def check_threads(threads: int | None) -> None:
         )
 
 
-def _cut(top: IntArray, work: int) -> IntArray:
+def _cut(top: IntArray, work: int, most: int) -> IntArray:
     """Boundaries of the parts of the roots, about equal in work: classes follow the trees."""
-    parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
+    parts = max(1, min(most, work // _PART_LEAST, len(top)))
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
@@ -352,17 +356,13 @@ def _cut(top: IntArray, work: int) -> IntArray:
 # -- by the workers of an executor -----------------------------------------------------------------
 
 
-class PartShare(NamedTuple):
-    """All that a worker needs for one part."""
+class Share(NamedTuple):
+    """What every worker needs, whichever part it gets: a pass that has done what parts share."""
 
-    program: capped.Program  # of the operations of the part alone
-    loc: IntArray  # by operation: where it lies in `shared`, if another part needs it too
-    refs: IntArray
-    sigma_at: IntArray
-    sigmas: int
-    shared: FloatArray
-    last: int  # the operation whose value is asked for
-    order: IntArray
+    plan: Plan
+    eps: float
+    loc: IntArray
+    common: FloatArray
 
 
 class PartDone(NamedTuple):
@@ -374,130 +374,33 @@ class PartDone(NamedTuple):
 
 
 def run_spread(
-    plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
+    plan: Plan, eps: float, executor: Executor, progress: Progress | None = None
 ) -> PlanPass:
     """One pass: shared operations here, the parts by the workers, the final join here."""
-    step = Pass(plan, eps, plan.outside if clip else -np.inf)
+    step = Pass(plan, eps)
     common = step.common()
+    # a pass reads all but the forest itself, whose names may be long
+    bare = replace(plan, weights=replace(plan.weights, forest=cast(Any, None)))
+    share = Share(bare, eps, step.loc, common)
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
-    orders = [step.order(p) for p in away]
-    # all laws apart, if the parts would else be sent most of them several times
-    w, laws = plan.weights, None
-    size = np.append(np.diff(w.laws.start), 0)  # the last entry is for "none"
-    if sum(int(size[np.unique(plan.ops[order, LAW])].sum()) for order in orders) > 2 * size.sum():
-        laws = {
-            "laws": w.laws.data, "law_at": w.laws.start, "defect": w.defect,
-            "defect_at": w.defect_at,
-        }  # fmt: skip
-    shares = [
-        share_of(step, order, int(plan.part_op[p]), lambda op: step.block(op, common), laws is None)
-        for p, order in zip(away, orders, strict=True)
-    ]
-    done = spread(executor, carry_out_share, laws, shares, progress)
-    found: dict[int, FloatArray] = {}
-    for p, order, part in zip(away, orders, done, strict=True):
-        box = order[plan.ops[order, KIND] == BOX]
+    done = dict(zip(away, spread(executor, do_part, share, away, progress), strict=True))
+    for p, part in done.items():
+        order = step.order(p)
         step.width[order] = part.width
-        step.sigma[runs(step.sigma_of[box], plan.ops[box, STATES])] = part.sigma
-        found[p] = part.block
-    for p in range(len(plan.part_op)):
-        found.setdefault(p, step.block(int(plan.part_op[p]), common))
-    values = [found[p] for p in range(len(plan.part_op))]
+        step.sigma[step.indices(order)] = part.sigma
+    values = [
+        done[p].block if p in done else step.block(op, common)
+        for p, op in enumerate(plan.part_op.tolist())
+    ]
     result = step.block(plan.last, step.final(values)) if len(values) > 1 else values[0]
     value, gap, tail = plan.best(result)
     return PlanPass(value, gap, step.sigma, step.width, tail)
 
 
-def share_of(
-    step: Pass, order: IntArray, last: int, block: Callable[[int], FloatArray], own: bool = True
-) -> PartShare:
-    """Cut out what some operations need, of which ``last`` gives the value that is asked for.
-
-    The operations are numbered from 0. Those that they only read come last; ``block`` gives the
-    values of those. ``own``: the share has the laws that it needs; otherwise they come apart.
-    """
-    plan, w = step.plan, step.plan.weights
-    ops = plan.ops[order]
-    needed = ops[:, (LEFT, RIGHT)].reshape(-1)
-    others = np.setdiff1d(needed[needed >= 0], order)
-    number = np.full(len(plan.ops) + 1, -1)  # the last entry is for "none"
-    number[order] = np.arange(len(order))
-    number[others] = len(order) + np.arange(len(others))
-    both = np.concatenate([order, others])
-    ops = plan.ops[both]
-    ops[:, LEFT], ops[:, RIGHT] = number[ops[:, LEFT]], number[ops[:, RIGHT]]
-    ops[len(order) :, (LEFT, RIGHT)] = -1
-    shared = [block(int(op)) for op in others]
-    laws = np.empty(0, np.int64)
-    if own:
-        laws, ops[:, LAW] = _used(ops[:, LAW])
-    costs, ops[:, COST] = _used(ops[:, COST])
-    rows, place = _used(np.concatenate([ops[:, REWARD], ops[:, USER]]))
-    ops[:, REWARD], ops[:, USER] = place[: len(ops)], place[len(ops) :]
-    reward, reward_at = _rows(plan.reward, plan.reward_at, rows)
-    levels, level_at = _rows(plan.levels, plan.level_at, rows)
-    law_pool, cost_pool = w.laws.take(laws), w.costs.take(costs)
-    weighed = len(w.defect) > 0
-    ends = np.append(w.defect_at, len(w.defect))
-    defect, defect_at = _rows(w.defect, ends, laws) if weighed else (w.defect, w.defect_at)
-    known, known_at, known_size = plan.known.data[:0], plan.known.at[:0], plan.known.size[:0]
-    if len(plan.known.at):
-        known_size = plan.known.size[both]
-        floats = known_size * (1 + ops[:, STATES])
-        known = plan.known.data[runs(plan.known.at[both], floats)]
-        known_at = np.cumsum(floats) - floats
-    sizes = np.where(ops[:, KIND] == BOX, ops[:, STATES], 0)
-    sizes[len(order) :] = 0
-    program = capped.Program(
-        ops=ops, powers=plan.powers[both], laws=law_pool.data,
-        law_at=law_pool.start, reward=reward, reward_at=reward_at, levels=levels,
-        level_at=level_at, costs=cost_pool.data, cost_at=cost_pool.start,
-        cost_shape=cost_pool.shape, defect=defect, defect_at=defect_at, known=known,
-        known_at=known_at, known_size=known_size, low=step.low, outside=plan.outside,
-        eps=step.eps, given=False, weighed=weighed,
-    )  # fmt: skip
-    ahead = np.cumsum([0, *map(len, shared)])[:-1].astype(np.int64)
-    return PartShare(
-        program=program,
-        loc=np.concatenate([np.zeros(len(order), np.int64), -1 - ahead]),
-        refs=plan.refs[both],
-        sigma_at=np.cumsum(sizes) - sizes,
-        sigmas=int(sizes.sum()),
-        shared=np.concatenate([np.empty(0), *shared]),
-        last=int(number[last]),
-        order=np.arange(len(order)),
-    )
-
-
-def carry_out_share(laws: dict[str, Any] | None, share: PartShare) -> PartDone:
-    """On the worker: the operations of one part, with the laws of all parts if these come apart."""
-    program = share.program if laws is None else share.program._replace(**laws)
-    read: dict[str, Any] = program._asdict()
-    read |= {name: frozen(x) for name, x in read.items() if isinstance(x, np.ndarray)}
-    program = capped.Program(**read)
-    width = np.zeros(len(share.loc), np.int64)
-    sigma_at, order = writable(share.sigma_at), writable(share.order)
-    out = capped.Outputs(
-        loc=share.loc.copy(), refs=share.refs.copy(), sigma=np.empty(share.sigmas),
-        sigma_at=sigma_at, width=width, clear=np.empty(0), stop=interruption.flag(),
-    )  # fmt: skip
-    heap, state = blocks.new_heap(1024)
-    heap = capped.sweep(order, program, out, writable(share.shared), heap, state)
-    interruption.check(out.stop)
-    at = int(out.loc[share.last])
-    size = blocks.extent(heap, at, program.ops[share.last, STATES])
-    return PartDone(heap[at : at + size].copy(), out.sigma, width[: len(share.order)])
-
-
-def _used(column: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct numbers in a column, and the column with their places instead of the numbers."""
-    which, place = np.unique(column[column >= 0], return_inverse=True)
-    renumbered = column.copy()
-    renumbered[column >= 0] = place
-    return which, renumbered
-
-
-def _rows(data: FloatArray, at: IntArray, rows: IntArray) -> tuple[FloatArray, IntArray]:
-    """Some rows of a list of rows, and where they start now."""
-    size = at[rows + 1] - at[rows]
-    return data[runs(at[rows], size)], np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+def do_part(share: Share, part: int) -> PartDone:
+    """On the worker: the operations of one part."""
+    step = Pass(share.plan, share.eps)
+    step.loc[:] = share.loc
+    heap, order = step.part(part, writable(share.common)), step.order(part)
+    block = step.block(int(share.plan.part_op[part]), heap)
+    return PartDone(block, step.sigma[step.indices(order)], step.width[order])

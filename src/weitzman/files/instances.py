@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -23,7 +23,7 @@ from ..forest.model import BY_BOX, SETTINGS, Forest
 from . import binary, json_format
 from .documents import Path, explained, parse, unpacked
 from .json_format import schema as schema
-from .ranges import Ranges
+from .ranges import Range, Ranges
 from .sheets import READ_ONLY, SUFFIXES, WORKBOOK, is_table
 from .table_rows import forest_of_rows
 from .tables import AS_WRITTEN, TableOptions, TableReading, table_reading
@@ -65,21 +65,36 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
 def read_table(path: Path, options: TableOptions = AS_WRITTEN) -> TableReading:
     """Read a table with all that it says besides the problem; see :class:`TableReading`.
 
-    Any other file that :func:`load` reads has neither ranges nor lines.
+    A ``.json`` file may have ranges. Any other file has the problem alone.
     """
     name = os.fspath(path)
-    return table_reading(name, options) if is_table(name) else TableReading(load(name))
+    if is_table(name):
+        return table_reading(name, options)
+    if not name.lower().endswith((".json", ".json.gz")):
+        return TableReading(load(name))
+    with explained(name, "read"):
+        check_regular(os.stat(name))
+        document = parse(unpacked(name))
+        forest = json_format.forest(document)
+        return TableReading(forest, json_format.ranges(document, forest))
 
 
 def read_ranges(path: Path, options: TableOptions = AS_WRITTEN) -> Ranges:
-    """The uncertain numbers of a table; none for other files."""
+    """The uncertain numbers of a table or a ``.json`` file; none for other files."""
     return read_table(path, options).ranges
 
 
-def save(forest: Forest, path: Path) -> None:
+def save(forest: Forest, path: Path, ranges: Sequence[Range] = ()) -> None:
     """Write a forest to a ``.json``, ``.json.gz`` or ``.wz`` file, or as a table.
 
     The file appears complete or not at all: if writing fails, what was there stays.
+
+    Parameters
+    ----------
+    forest : Forest
+    path : str or path
+    ranges : Ranges, optional
+        Numbers that are not known for sure, as :func:`read_ranges` finds them; not for ``.wz``.
 
     Raises
     ------
@@ -101,8 +116,10 @@ def save(forest: Forest, path: Path) -> None:
         one = format_of(name)
         if one.write is None:
             raise InvalidFile("tables of this kind are only read. Write .xlsx or .csv.")
+        if ranges and one.magic == binary.MAGIC:
+            raise InvalidFile("files of this kind have no ranges. Write .json, .csv or .xlsx.")
         with replacing(name) as file:
-            one.write(forest, file)
+            one.write(forest, ranges, file)
 
 
 class Format(NamedTuple):
@@ -111,7 +128,7 @@ class Format(NamedTuple):
     suffix: str
     magic: bytes  # with which files begin; none for plain text
     read: Callable[[str], Forest]
-    write: Callable[[Forest, BinaryIO], None] | None  # None: only read
+    write: Callable[[Forest, Sequence[Range], BinaryIO], None] | None  # None: only read
 
 
 def format_of(path: Path) -> Format:
@@ -144,15 +161,19 @@ def _read_json(name: str) -> Forest:
     return json_format.forest(parse(unpacked(name)))
 
 
-def _write_json(forest: Forest, file: IO[bytes]) -> None:
-    for piece in json_format.pieces(forest):
+def _write_binary(forest: Forest, _: Sequence[Range], file: BinaryIO) -> None:
+    binary.write(forest, file)
+
+
+def _write_json(forest: Forest, ranges: Sequence[Range], file: IO[bytes]) -> None:
+    for piece in json_format.pieces(forest, ranges):
         file.write(piece.encode())
 
 
-def _write_gzip(forest: Forest, file: BinaryIO) -> None:
+def _write_gzip(forest: Forest, ranges: Sequence[Range], file: BinaryIO) -> None:
     # no name and no date: equal forests give equal files
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        _write_json(forest, cast(IO[bytes], packed))
+        _write_json(forest, ranges, cast(IO[bytes], packed))
 
 
 def _table(suffix: str) -> Format:
@@ -164,7 +185,7 @@ def _table(suffix: str) -> Format:
 FORMATS = (
     Format(".json", b"", _read_json, _write_json),
     Format(".json.gz", b"\x1f\x8b", _read_json, _write_gzip),
-    Format(".wz", binary.MAGIC, _read_binary, binary.write),
+    Format(".wz", binary.MAGIC, _read_binary, _write_binary),
     *map(_table, SUFFIXES),
 )
 """All file formats of problems; of those that begin alike, the first is meant."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files as data_of
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import FloatArray, IntArray
-from ..errors import InvalidFile
+from ..errors import InvalidArgument, InvalidFile, UnknownName
 from ..forest.columns import label, no_reward
 from ..forest.fields import Field, said
 from ..forest.forms import MAX_DENSE, BoxOutcomes, Source, WrittenBox, assembled, read_outcomes
 from ..forest.model import BY_BOX, FIELDS, SETTINGS, Forest
 from . import documents as check
+from .ranges import Range, Ranges, read_range
 
 FORMAT = "weitzman/1"
 MAX_LENGTH = 1_000_000  # boxes that a line may stand for
@@ -49,7 +50,8 @@ def keys_of(*forms: str) -> tuple[str, ...]:
 
 _KIND_KEYS = (*keys_of("opening", "rewards", "states", "law"), "outcomes", "note")
 _BOX_KEYS = (*keys_of("names", "parent"), "kind", *keys_of("entry"), *_KIND_KEYS)
-_TOP_KEYS = ("format", *keys_of("setting"), "kinds", "boxes", "note", "$schema")
+_TOP_KEYS = ("format", *keys_of("setting"), "kinds", "boxes", "ranges", "note", "$schema")
+_RANGE_KEYS = ("box", "field", "given", "state", "range")
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -88,7 +90,26 @@ def forest(document: Any) -> Forest:
             )
     reader = _Reader(no_reward(bool(settings.get("minimize"))))
     names = [e.name for e in entries if e.name is not None]
-    return assembled([reader.box(e) for e in entries], parent, names or None, settings)
+    found = assembled([reader.box(e) for e in entries], parent, names or None, settings)
+    ranges(top, found)  # their faults are those of the file
+    return found
+
+
+def ranges(document: dict[str, Any], forest: Forest) -> Ranges:
+    """The numbers of a document that are not known for sure."""
+    found, listed = [], document.get("ranges", [])
+    if not isinstance(listed, list):
+        check.wrong("ranges", "a list", listed)
+    for i, x in enumerate(listed):
+        where = f"ranges[{i}]"
+        one = check.fields(x, where, (*_RANGE_KEYS, "note"))
+        for key in ("field", "range"):
+            check.name(one.get(key), f"{where}: {key}")
+        try:
+            found.append(read_range(forest, *(one.get(key) for key in _RANGE_KEYS)))
+        except (InvalidArgument, InvalidFile, UnknownName) as error:
+            raise InvalidFile(f"{where}: {error}") from None
+    return Ranges(found)
 
 
 def _found(top: dict[str, Any], key: str) -> str:
@@ -276,7 +297,7 @@ def _canonical(key: str) -> str:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def pieces(forest: Forest) -> Iterator[str]:
+def pieces(forest: Forest, ranges: Sequence[Range] = ()) -> Iterator[str]:
     """The text, in pieces of some thousand lines: one box per line, shared parts once."""
     writer = _Writer(forest)
     yield f'{{\n  "format": "{FORMAT}",\n'
@@ -290,7 +311,16 @@ def pieces(forest: Forest) -> Iterator[str]:
         some = range(i, min(i + _BOXES_AT_ONCE, len(forest)))
         yield ",\n" if i else "\n"
         yield ",\n".join(f"    {writer.box(v)}" for v in some)
+    if ranges:
+        yield '\n  ],\n  "ranges": [\n'
+        yield ",\n".join(f"    {_text(_said_range(r))}" for r in ranges)
     yield "\n  ]\n}\n"
+
+
+def _said_range(r: Range) -> dict[str, str]:
+    states = {"given": r.given, "state": r.state}
+    there = {key: x for key, x in states.items() if x is not None}
+    return {"box": r.box, "field": r.field, **there, "range": r.cell}
 
 
 class _Writer:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._common.arrays import FloatArray
+from .._common.numbers import typed_number
 from .._common.optional import need
-from ..errors import InvalidArgument, InvalidFile
+from ..errors import InvalidArgument, InvalidFile, InvalidForest
+from ..forest.columns import label
 from ..forest.model import FIELDS, Forest
 
-_STATED = {"law": "probability", "rewards": "reward"}
 _CALLED = {"probability": "chance"}
 _BY_COLUMN = {f.headings[0]: f for f in FIELDS}
 RANGED = tuple(f.headings[0] for f in reversed(FIELDS) if f.ranged)
@@ -38,6 +39,13 @@ class Spread(NamedTuple):
         """The frozen distribution, None for a triangular one."""
         return _made(self.family, *self.numbers) if self.family else None
 
+    @property
+    def text(self) -> str:
+        """As it is written in one cell."""
+        if self.family:
+            return f"{self.family}({'; '.join(map(label, self.numbers))})"
+        return "/".join(map(label, self[:3]))
+
     def times(self, factor: float) -> Spread:
         """The same in another unit, by which all numbers of all families are multiplied."""
         three = self.low * factor, self.base * factor, self.high * factor
@@ -59,6 +67,8 @@ class Range(NamedTuple):
         The state of the parent and the own state that the number is for; None: all of them.
     distribution : frozen distribution, or None
         None: triangular from ``low`` over ``base`` to ``high``.
+    written : str
+        A distribution as a file says it: ``"normal(100; 20)"``.
     """
 
     box: str
@@ -69,6 +79,7 @@ class Range(NamedTuple):
     given: str | None = None
     state: str | None = None
     distribution: Any = None
+    written: str = ""
 
     @property
     def title(self) -> str:
@@ -78,6 +89,25 @@ class Range(NamedTuple):
         if self.state is None:
             return f"{what} of {self.box}{after}"
         return f"{what} of {self.state} ({self.box}{after})"
+
+    @property
+    def cell(self) -> str:
+        """The range as a file says it: ``"80/100/130"``."""
+        if self.distribution is not None and not self.written:
+            raise InvalidForest(
+                f"the {self.title} has a distribution that no file holds. Give low, base and high."
+            )
+        return self.written or Spread(self.low, self.base, self.high).text
+
+    def rows(self, forest: Forest) -> tuple[int | None, int | None]:
+        """The numbers of the state of the parent and of the own state; None: all of them."""
+        box = forest.box(self.box)
+        if self.given is not None and forest.parent[box] < 0:
+            raise InvalidArgument(
+                f"{self.box!r} has no parent, but a range is about a state of it."
+            )
+        given = None if self.given is None else forest.state(int(forest.parent[box]), self.given)
+        return given, None if self.state is None else forest.state(box, self.state)
 
     def quantile(self, u: Any) -> FloatArray:
         """Its quantiles."""
@@ -117,6 +147,8 @@ class Ranges(tuple[Range, ...]):
                     f"a range must rise from low to base to high, but the {r.title} has {r.low:g}, "
                     f"{r.base:g}, {r.high:g}."
                 )
+            if _BY_COLUMN[r.field].form == "law" and r.state is None:
+                raise InvalidArgument(f"the {r.title} needs a state, but none is given.")
         return found
 
     def __repr__(self) -> str:
@@ -136,34 +168,77 @@ class Ranges(tuple[Range, ...]):
 
         What a chance gains or loses, the other chances of its row lose or gain in proportion.
         """
-        new: dict[str, dict[str, Any]] = {}
-        for i, x in values.items():
-            r = self[i]
-            box, field = forest.box(r.box), _BY_COLUMN[r.field]
-            up = int(forest.parent[box])
-            pool = getattr(forest, field.stored)
-            if pool is None:
-                raise InvalidArgument(f"box {r.box!r} has no {r.field}, but a range is about it.")
-            given = new.setdefault(field.name, {})
-            if r.box not in given:
-                given[r.box] = pool[int(getattr(forest, field.pointer)[box])].copy()
-            if field.form == "opening" and (r.given is not None or r.state is not None):
-                shape = forest.laws[int(forest.law[box])].shape
-                given[r.box] = np.broadcast_to(given[r.box], shape).copy()
-            row: Any = slice(None) if r.given is None else forest.state(up, r.given)
-            col: Any = slice(None) if r.state is None else forest.state(box, r.state)
-            if field.form == "law":
-                rows = np.atleast_2d(given[r.box][row])
-                rest = 1 - rows[:, col]
-                scale = np.divide(1 - x, rest, out=np.ones_like(rest), where=rest > 0)
-                rows = rows * scale[:, None]
-                rows[:, col] = np.where(rest > 0, x, 1.0)
-                given[r.box][row] = rows if r.given is None else rows[0]
-            else:
-                given[r.box][row if field.form == "opening" else 0, col] = x
-        if "rewards" in new:
-            new["rewards"] = {name: matrix[0] for name, matrix in new["rewards"].items()}
-        return forest.changed(**new)  # type: ignore[arg-type]
+        return with_numbers(forest, [(self[i], x) for i, x in values.items()])
+
+
+def with_numbers(forest: Forest, numbers: Iterable[tuple[Range, float]]) -> Forest:
+    """The forest with other values of some numbers; see :meth:`Ranges.changed`."""
+    new: dict[str, dict[str, Any]] = {}
+    for r, x in numbers:
+        box, field = forest.box(r.box), _BY_COLUMN[r.field]
+        pool = field.given(forest)
+        if pool is None:
+            raise InvalidArgument(f"box {r.box!r} has no {r.field}, but a range is about it.")
+        given = new.setdefault(field.name, {})
+        if r.box not in given:
+            given[r.box] = pool[int(getattr(forest, field.pointer)[box])].copy()
+        if field.form == "opening" and (r.given is not None or r.state is not None):
+            shape = forest.laws[int(forest.law[box])].shape
+            given[r.box] = np.broadcast_to(given[r.box], shape).copy()
+        row, col = (slice(None) if x is None else x for x in r.rows(forest))
+        if field.form == "law":
+            rows = np.atleast_2d(given[r.box][row])
+            rest = 1 - rows[:, col][:, None]
+            even = np.full_like(rows, 1 / max(rows.shape[1] - 1, 1))  # nothing to go by
+            rows = (1 - x) * np.divide(rows, rest, out=even, where=rest > 0)
+            rows[:, col] = x if rows.shape[1] > 1 else 1.0
+            given[r.box][row] = rows if r.given is None else rows[0]
+        else:
+            given[r.box][row if field.form == "opening" else 0, col] = x
+    if "rewards" in new:
+        new["rewards"] = {name: matrix[0] for name, matrix in new["rewards"].items()}
+    return forest.changed(**new)  # type: ignore[arg-type]
+
+
+def number_of(forest: Forest, box: str, field: str, given: Any, state: Any) -> float:
+    """The one number that a range is about."""
+    found = _BY_COLUMN.get(field)
+    pool = None if found is None else found.given(forest)
+    if found is None or pool is None:
+        raise InvalidArgument(f"box {box!r} has no {field}, but a range is about it.")
+    v = forest.box(box)
+    numbers = pool[int(getattr(forest, found.pointer)[v])]
+    row, col = Range(box, field, 0, 0, 0, given, state).rows(forest)
+    if row is not None and len(numbers) > 1:
+        numbers = numbers[[row]]
+    if col is not None and numbers.shape[1] > 1:
+        numbers = numbers[:, [col]]
+    some = np.unique(numbers[np.isfinite(numbers)])
+    if len(some) != 1:
+        raise InvalidArgument(
+            f"the {field} of box {box!r} is not one number. Give (low, base, high), or the state."
+        )
+    return float(some[0])
+
+
+def read_range(forest: Forest, box: Any, field: Any, given: Any, state: Any, text: Any) -> Range:
+    """A range as a file says it, about a number of a forest."""
+    spread = typed_spread(text, lambda part: typed_number(part).value, False)
+    if spread is None:
+        raise InvalidFile(
+            f"a range must be such as 80/100/130 or normal(100; 20), but there is {text[:60]!r}."
+        )
+    name = forest.name(forest.box(box))
+    asked = Range(name, field, 0, 0, 0, given, state)
+    up, rows = int(forest.parent[forest.box(box)]), asked.rows(forest)
+    holders = zip((up, forest.box(box)), rows, strict=True)
+    states = [None if y is None else forest.states(holder)[y] for holder, y in holders]
+    base = number_of(forest, name, field, given, state)
+    ends, law = (spread.low, spread.high), spread.distribution
+    if law is not None:
+        base = min(max(base, ends[0]), ends[1])
+    written = spread.text if law is not None else ""
+    return Ranges([Range(name, field, base, *ends, states[0], states[1], law, written)])[0]
 
 
 # -- what people write in one cell ---------------------------------------------------------------

@@ -307,7 +307,7 @@ class _Table:
         ends = [self.columns.pop(f"{column} {end}", [None] * len(cells)) for end in _ENDS]
         for i, (x, low, high, given) in enumerate(zip(cells, *ends, strict=True)):
             if isinstance(x, Spread) and not (column == "reward" and x.family):
-                spreads.append(x)
+                spreads.append(x if x.low < x.high else None)
                 cells[i] = x.base
                 continue
             base = x.base if isinstance(x, Spread) else x
@@ -324,7 +324,8 @@ class _Table:
                 )
             elif low is not None or high is not None:
                 given = self._spread(column, i, low, base, high)
-            spreads.append(given)
+            # without width, it says that the range of the row above ends
+            spreads.append(None if given is not None and given.low == given.high else given)
             if x is None and given is not None:
                 cells[i] = given.base
         self.spreads[column] = spreads
@@ -634,7 +635,16 @@ class _Table:
                 keys = zip(given, state, strict=True)
                 each = {key: x for key, x in zip(keys, here, strict=True) if x is not None}
                 found += [
-                    Range(box, column, x.base, x.low, x.high, *key, x.distribution)
+                    Range(
+                        box,
+                        column,
+                        x.base,
+                        x.low,
+                        x.high,
+                        *key,
+                        x.distribution,
+                        x.text if x.family else "",
+                    )
                     for key, x in each.items()
                 ]
         return Ranges(found)

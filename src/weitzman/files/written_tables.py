@@ -23,6 +23,7 @@ from .._common.optional import need
 from ..errors import InvalidForest
 from ..forest.model import FIELDS, SETTINGS, Forest
 from .documents import explained
+from .ranges import Range
 from .sheets import TEXT, WORKBOOK, marked
 
 _WIDEST = 60  # characters of a column
@@ -72,6 +73,26 @@ def written_columns(forest: Forest) -> dict[str, list[Any]]:
             continue
         columns[one.headings[0]] = values
     return {c: columns[c] for c in (*_HEAD, *columns)}
+
+
+def _add_ranges(columns: dict[str, list[Any]], forest: Forest, ranges: Sequence[Range]) -> None:
+    """The ends of ranges as columns of their own; with a distribution, whole ranges in one."""
+    size = forest.laws.shape[forest.law].prod(axis=1)
+    start = np.cumsum(size) - size
+    whole = {r.field for r in ranges if r.distribution is not None}
+    filled = {one.headings[0] for one in FIELDS if one.form == "opening"}
+    for r in ranges:
+        box, (given, state) = forest.box(r.box), r.rows(forest)
+        k, first = int(forest.laws.shape[forest.law[box], 1]), int(start[box])
+        for end in ("range",) if r.field in whole else ("low", "high"):
+            column = columns.setdefault(f"{r.field} {end}", [None] * int(size.sum()))
+            x: Any = r.cell if end == "range" else getattr(r, end)
+            for i in range(int(size[box])):
+                if given in (None, i // k) and state in (None, i % k):
+                    column[first + i] = x
+                elif r.field in filled and column[first + i] is None:  # else: as in the row above
+                    now = columns[r.field][first + i]
+                    column[first + i] = "/".join([repr(now)] * 3) if end == "range" else now
 
 
 def settings_of(forest: Forest) -> list[list[Any]]:
@@ -261,19 +282,24 @@ def _append(sheet: Any, row: Sequence[Any]) -> None:
             cell._value = repr(x)  # openpyxl would write 16 digits; data_type stays that of numbers
 
 
-def write_forest(forest: Forest, file: BinaryIO, suffix: str) -> None:
+def write_forest(forest: Forest, ranges: Sequence[Range], file: BinaryIO, suffix: str) -> None:
     """Write a forest as a table, with settings above the heading where they are not the default."""
     workbook = suffix not in TEXT
     check_writable(forest, workbook)
     if workbook:
         _check_rows(int(np.diff(forest.laws.start)[forest.law].sum()))
     columns = written_columns(forest)
+    _add_ranges(columns, forest, ranges)
     if not workbook:
         rows = chain(settings_of(forest), [list(columns)], zip(*columns.values(), strict=True))
         _write_text(rows, file, suffix)
         return
-    formats = {key: money_formats(columns[key], forest.unit) for key in _MONEY}
-    formats["probability"] = [_format(_exact(100 * p)) + "%" for p in columns["probability"]]
+    formats = {key: money_formats(column, forest.unit) for key, column in columns.items()
+               if key.partition(" ")[0] in _MONEY and not key.endswith("range")}  # fmt: skip
+    for key in ("probability", "probability low", "probability high"):
+        if key in columns:
+            some = (None if p is None else _exact(100 * p) for p in columns[key])
+            formats[key] = [f"{_format(text)}%" for text in some]
     write_blocks([Block("boxes", settings_of(forest), columns, formats)], file)
 
 

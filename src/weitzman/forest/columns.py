@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
-from .._kernels.structure import Matrices, intern_rows
+from .._kernels.structure import intern_rows
 from ..errors import InvalidForest
 
 _SHAPE, _DTYPE, _NDIM = attrgetter("shape"), attrgetter("dtype"), attrgetter("ndim")
@@ -46,11 +46,6 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.shape)
-
-    @property
-    def matrices(self) -> Matrices:
-        """The columns, as kernels read them."""
-        return Matrices(self.data, self.start, self.shape)
 
     def __getitem__(self, i: int) -> FloatArray:
         return self.data[self.start[i] : self.start[i + 1]].reshape(*self.shape[i])
@@ -129,24 +124,20 @@ def list_pool(
     Without ``root``, the items are arrays of floats and are taken as they are.
     """
     alive = list(items)  # so that no two of them can have the same id
-    ids = map(id, alive)
-    key: list[Any] = list(ids if root is None else zip(ids, root, strict=True))
-    first: dict[Any, int] = {}
-    if len(set(key)) < len(key):
-        for i, one in enumerate(key):
-            first.setdefault(one, i)
-    matrices = alive if root is None else [convert(i) for i in first.values() or range(len(alive))]
-    if first and root is None:
-        matrices = [alive[i] for i in first.values()]
+    key = np.fromiter(map(id, alive), np.int64, len(alive))
+    if root is not None:
+        key = 2 * key + np.fromiter(root, np.int64, len(alive))
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    new = np.zeros(len(alive), bool)
+    new[first] = True  # in the order of the items: that of ids means nothing
+    each = np.flatnonzero(new).tolist()
+    matrices = [alive[i] for i in each] if root is None else [convert(i) for i in each]
     shapes = list(map(_SHAPE, matrices))
     kinds = {shape: i for i, shape in enumerate(dict.fromkeys(shapes))}
     which = np.fromiter(map(kinds.__getitem__, shapes), np.int64, len(shapes))
     shape = np.array([(1, *shape)[-2:] for shape in kinds], np.int64).reshape(-1, 2)[which]
     pool, number = own_pool(np.concatenate(matrices or [np.empty(0)], axis=None), shape)
-    if not first:
-        return pool, number
-    place = {one: i for i, one in enumerate(first)}
-    return pool, number[np.fromiter(map(place.__getitem__, key), np.int64, len(key))]
+    return pool, number[(np.cumsum(new) - 1)[first[place]]]
 
 
 def take_pools(
@@ -207,11 +198,13 @@ def intern_keys(key: IntArray) -> tuple[IntArray, IntArray]:
 
 def label(x: object) -> str:
     """The name that a key stands for: 900, 900.0 and "900" are one state."""
-    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-        return str(int(x))
+    if type(x) is str:
+        return x
     if isinstance(x, (float, np.floating)):
         number = float(x)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        return str(int(x))
     return str(x)
 
 

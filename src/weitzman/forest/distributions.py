@@ -171,7 +171,8 @@ def to_scipy(forest: Forest, box: str | int, state: str | int | float | None = N
 
 def is_distribution(x: object) -> bool:
     """Whether x looks like a frozen SciPy distribution."""
-    return callable(getattr(x, "cdf", None)) and callable(getattr(x, "ppf", None))
+    plain = isinstance(x, (float, dict))  # no need to ask
+    return not plain and callable(getattr(x, "cdf", None)) and callable(getattr(x, "ppf", None))
 
 
 # -- the fine table ----------------------------------------------------------------------------

@@ -14,9 +14,11 @@ import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, frozen
 from .._common.numbers import such
@@ -43,6 +45,8 @@ T = TypeVar("T")
 
 def is_number(x: object) -> bool:
     """Whether x is a number, and not a truth value."""
+    if type(x) in (float, int):  # most of them; asking an abstract class takes long
+        return True
     return isinstance(x, numbers.Real) and not isinstance(x, bool)
 
 
@@ -64,19 +68,23 @@ class Source(NamedTuple):
         return float(x)
 
     def by_state(
-        self, x: Mapping[Any, Any], what: str, known: Iterable[str] = ()
+        self, x: Mapping[Any, Any], what: str, known: Mapping[Any, str] = {}
     ) -> dict[str, Any]:
-        """The entries by name of a state; a key that is a known name stays as it is."""
-        names, found = set(known), dict[str, Any]()
-        for key, entry in x.items():
-            state = key if key in names else self.state(key)
-            if state in found:
-                raise InvalidForest(
-                    f"states must differ, but {what} name {short(key)} twice: 900, 900.0 and '900' "
-                    f"are one state."
-                )
-            found[state] = entry
+        """The entries by name of a state, which may be known for a key."""
+        states = [known[key] if key in known else self.state(key) for key in x]
+        found = dict(zip(states, x.values(), strict=True))
+        if len(found) < len(x):
+            twice = next(key for i, key in enumerate(x) if states[i] in states[:i])
+            raise InvalidForest(
+                f"states must differ, but {what} name {short(twice)} twice: 900, 900.0 and '900' "
+                f"are one state."
+            )
         return found
+
+
+def same(names: Iterable[str]) -> dict[Any, str]:
+    """Names that stand for themselves."""
+    return {name: name for name in names}
 
 
 def check_dense(entries: int, where: str, most: float = MAX_DENSE) -> None:
@@ -94,7 +102,7 @@ class BoxOutcomes(NamedTuple):
     states: tuple[str, ...] | None
     rewards: Sequence[float | None] | FloatArray
     law: FloatArray | None = None  # as a matrix; None: by the rows
-    rows: Mapping[Any, FloatArray] = {}
+    rows: Mapping[Any, ArrayLike] = {}
     error: float = 0.0  # of a law that was made discrete
     closed: frozenset[str] = frozenset()  # states of the parent after which it cannot be opened
     shut: str = CLOSED  # its state then
@@ -110,7 +118,7 @@ def read_outcomes(
 ) -> BoxOutcomes:
     """States in the order of ``rewards``, then those that are named by numbers, in rising order."""
     what = source.called("outcomes")
-    rows: dict[Any, FloatArray] = {}
+    rows: dict[Any, ArrayLike] = {}
     if isinstance(outcomes, Discretized) or is_distribution(outcomes):
         law = outcomes if isinstance(outcomes, Discretized) else discretize(outcomes, n_states)
         nodes, rows, error = law.rewards, {ANY: law.probabilities}, law.error
@@ -121,7 +129,8 @@ def read_outcomes(
                 f"for each state of its parent, or a distribution, but there is {short(outcomes)}."
             )
         smooth = [is_distribution(x) for x in outcomes.values()]
-        deep = [isinstance(x, Mapping) or y for x, y in zip(outcomes.values(), smooth, strict=True)]
+        inner = {kind for kind in set(map(type, outcomes.values())) if issubclass(kind, Mapping)}
+        deep = [type(x) in inner or y for x, y in zip(outcomes.values(), smooth, strict=True)]
         if any(deep) and (root or not all(deep)):
             raise InvalidForest(
                 f"{what} must be {{state: probability}}, or for a child {{parent's state: {{state: "
@@ -145,22 +154,22 @@ def read_outcomes(
 def _read_mappings(
     source: Source, given: Mapping[Any, Mapping[Any, Any]], rewards: Any
 ) -> BoxOutcomes:
-    what = source.called("outcomes")
-    rows, keys = {}, dict[str, Any]()
-    for after, row in given.items():
-        here = what if after is ANY else f"{what} after {short(after)}"
-        if not row:
-            raise InvalidForest(f"{here} must name a state with its probability, but name none.")
-        by = source.by_state(row, here)
-        keys.update({s: key for s, key in zip(by, row, strict=True) if s not in keys})
-        rows[after] = {s: source.number(p, f"{here}: that of {s!r}") for s, p in by.items()}
+    keys: dict[str, Any] = {}
+    named = {x: source.state(x) for x in dict.fromkeys(chain.from_iterable(given.values()))}
+    for key, s in named.items():
+        keys.setdefault(s, key)
+    chances = chain.from_iterable(row.values() for row in given.values())
+    if all(given.values()) and len(keys) == len(named) and all(map(source.is_number, chances)):
+        rows = {after: {named[x]: p for x, p in row.items()} for after, row in given.items()}
+    else:
+        rows = {after: _row(source, after, row, named) for after, row in given.items()}
     what = source.called("rewards")
     if not isinstance(rewards, Mapping | None):
         raise InvalidForest(
             f"{what} must be a mapping {{state: reward}} beside outcomes, but there is "
             f"{short(rewards)}."
         )
-    priced = source.by_state(rewards or {}, what, keys)
+    priced = source.by_state(rewards, what, same(keys)) if rewards else {}
     check_keys(priced, list(keys), (), what, "state that occurs in outcomes")
     for s, r in priced.items():
         priced[s] = None if r is None else source.number(r, f"{what}: that of {s!r}")
@@ -178,8 +187,20 @@ def _read_mappings(
     return BoxOutcomes(
         states,
         (*priced.values(), *(x for x, _ in amounts)),
-        rows={a: np.array([row.get(s, 0.0) for s in states]) for a, row in rows.items()},
+        rows={a: [float(row.get(s, 0.0)) for s in states] for a, row in rows.items()},
     )
+
+
+def _row(
+    source: Source, after: Any, given: Mapping[Any, Any], named: Mapping[Any, str]
+) -> dict[str, float]:
+    """The chances after a state of the parent, or what is wrong with them."""
+    what = source.called("outcomes")
+    what = what if after is ANY else f"{what} after {short(after)}"
+    if not given:
+        raise InvalidForest(f"{what} must name a state with its probability, but name none.")
+    row = source.by_state(given, what, named)
+    return {s: source.number(p, f"{what}: that of {s!r}") for s, p in row.items()}
 
 
 # -- boxes together -----------------------------------------------------------------------------
@@ -205,7 +226,7 @@ class WrittenBox:
         if ANY in rows:
             left_out = [s for s in titles if above.closed and s == above.shut]
         else:
-            rows = self.source.by_state(rows, what, titles)
+            rows = self.source.by_state(rows, what, same(titles))
             wanted = [s for s in titles if s != above.shut] if endless else []
             check_keys(rows, titles, wanted, what, self.source.above)
             left_out = [s for s in titles if s not in rows]
@@ -275,7 +296,7 @@ def _by_states(
     def row(x: Any, chances: FloatArray, what: str) -> FloatArray:
         if not isinstance(x, Mapping):
             return np.full(len(own), source.number(x, what))
-        given = source.by_state(x, what, own)
+        given = source.by_state(x, what, same(own))
         check_keys(given, own, (), what, "own state")
         possible = [s for s, p in zip(own, chances, strict=True) if p > 0]
         check_keys(given, own, possible, what, "own state that can occur")
@@ -287,7 +308,7 @@ def _by_states(
         chances = law.reshape(chances.shape)
     if above is None:
         return row(entry, chances[0], what)[None]
-    given = source.by_state(entry, what, above)
+    given = source.by_state(entry, what, same(above))
     open_ = [s for s in above if s not in o.closed]
     check_keys(given, above, open_, what, source.above)
     if not any(isinstance(x, Mapping) for x in given.values()):

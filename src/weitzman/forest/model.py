@@ -375,11 +375,6 @@ class Forest:
                 f"truncate."
             )
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the expected payoff counts, with one prize and without discounting."""
-        return self._term() is None
-
     def must_be_plain(self, what: str) -> None:
         """Raise if there is discounting, risk, several prizes or quotas, for ``what``."""
         if (term := self._term()) is not None:
@@ -673,7 +668,7 @@ def known_fields(
     fields: Mapping[str, Any], function: str, kind: type[Forest] = Forest
 ) -> dict[str, Any]:
     """The fields that are given (None: not given), if they are all declared."""
-    names = [one.name for one in declared(kind)]
+    names = [one.name for one in declared(kind)] if fields else []
     for name in fields:
         if name not in names:
             raise TypeError(f"{function}() has no argument {name!r}{like(name, names) or '.'}")

@@ -239,7 +239,7 @@ def bootstrap(
     --------
     >>> from weitzman import learn
     >>> model = learn.fit(learn.sample().of_task("letter"), price=1000)
-    >>> low, high = np.quantile(learn.bootstrap(model, 20).value_at(5), [0.05, 0.95])
+    >>> low, high = np.quantile(learn.bootstrap(model, 5).value_at(5), [0.05, 0.95])
     >>> bool(low < high)
     True
     """

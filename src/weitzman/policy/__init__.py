@@ -5,7 +5,6 @@ May import ``engine``, ``files`` and what lies below them.
 
 from .frontier import Box as Box
 from .payoff_laws import equivalent_box as equivalent_box
-from .payoff_laws import printed_phi as printed_phi
 from .search import Search as Search
 from .simulation import PayoffLaw as PayoffLaw
 from .simulation import Simulation as Simulation

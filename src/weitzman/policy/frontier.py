@@ -183,6 +183,18 @@ class Frontier(Offers[Group]):
         """The best box and its index; None if nothing is left, or while it sleeps."""
         return None if self.asleep else super().top()
 
+    def offered(self) -> tuple[int, list[tuple[Group, float]]]:
+        """How many roots were looked at, and all that is on offer: what comes next follows."""
+        self.top()
+        found = list[tuple[Group, float]]()
+        for minus, entry in self._heap:
+            group: Group | None = entry
+            while group is not None and not self._free(group):  # copies that are open
+                group = _rest(group)
+            if group is not None:
+                found.append((group, -minus))
+        return self._roots, found
+
     def take(self) -> None:
         """Leave the first copy of the best group behind, and those after it that are not free."""
         minus, group = self._heap[0]

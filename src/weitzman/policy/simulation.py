@@ -47,26 +47,30 @@ _QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One number per episode.
-
-    Attributes
-    ----------
-    values : array of float
-        Of the first episodes, as many as were kept.
-    episodes : int
-    mean, deviation : float
-        Over all episodes; the standard deviation is NaN with one episode.
-    """
+    """One number per episode."""
 
     values: FloatArray
-    episodes: int
-    mean: float
-    deviation: float
+
+    @property
+    def episodes(self) -> int:
+        """How many there are."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """The average."""
+        return float(self.values.mean())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; NaN with one episode."""
+        return self.standard_error * math.sqrt(self.episodes)
 
     @property
     def standard_error(self) -> float:
         """The standard error of the mean."""
-        return self.deviation / math.sqrt(self.episodes)
+        with np.errstate(invalid="ignore"):  # without an outside option nothing may be found
+            return error_of_mean(self.values)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval for the expectation, by the normal approximation."""
@@ -74,20 +78,19 @@ class Sample:
         return self.mean - half, self.mean + half
 
     def quantile(self, q: float | Sequence[float]) -> FloatArray:
-        """The least value that a share ``q`` of the kept episodes, or more, does not exceed."""
+        """The least value that a share ``q`` of the episodes, or more, does not exceed."""
         shares = np.asarray(q, np.float64)
         return np.asarray(np.quantile(self.values, shares, method="inverted_cdf"), np.float64)
 
     def certainty(self, tolerance: float, sign: float) -> tuple[float, float]:
-        """The certainty equivalent of the kept episodes, and its standard error.
+        """The certainty equivalent, and its standard error.
 
         For the utility -exp(-z / tolerance) of a payoff z, the value times ``sign``.
         """
         z = sign * self.values
         low = float(z.min())
         utility = np.exp((low - z) / tolerance)
-        mean, n = float(utility.mean()), len(z)
-        error = float(utility.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        mean, error = float(utility.mean()), error_of_mean(utility)
         return sign * (low - tolerance * math.log(mean)), tolerance * error / mean
 
     def __repr__(self) -> str:
@@ -176,7 +179,7 @@ class Simulation(ResultTable):
         return max(0.0, low), min(1.0, high)
 
     def columns(self) -> dict[str, Any]:
-        """Payoff, reward, spend, openings, rounds (and time, if it counts) of the episodes kept."""
+        """Payoff, reward, spend, openings, rounds (and time, if it counts) of each episode."""
         return {name: getattr(self, name).values for name in self._samples()}
 
     def _samples(self) -> tuple[str, ...]:
@@ -238,7 +241,7 @@ _DEEPEST = 300  # boxes opened in one episode, where all go together
 
 def simulate(
     policy: Policy | Solution, episodes: int, rng: np.random.Generator | int = 0, *,
-    workers: int = 1, budget: int | None = None, keep: int = 1_000_000, threads: int | None = None,
+    workers: int = 1, budget: int | None = None, threads: int | None = None,
     executor: Executor | None = None, progress: Progress | None = None,
 ) -> Simulation:  # fmt: skip
     """Play a policy against randomly drawn boxes.
@@ -251,6 +254,7 @@ def simulate(
     policy : Policy or Solution
         An index policy; of a solution, the optimal one.
     episodes : int
+        A million of them take 48 MB.
     rng : Generator or int
         Where randomness comes from, or a seed. Two numbers are taken from it.
     workers : int
@@ -260,8 +264,6 @@ def simulate(
     budget : int, optional
         Open exactly this many boxes, highest index first, whatever is found (fewer if there are
         fewer). By default the policy stops when no index exceeds the best reward so far.
-    keep : int
-        Keep the numbers of this many episodes, for quantiles.
     threads, executor : optional
         As for :func:`~weitzman.solve`. The result is bitwise identical without them.
     progress : callable, optional
@@ -276,7 +278,7 @@ def simulate(
     1.75
     """
     rule = as_policy(policy, "simulate")
-    check_counts(workers=workers, budget=budget, episodes=episodes, keep=keep)
+    check_counts(workers=workers, budget=budget, episodes=episodes)
     if budget is not None:  # then boxes that can yield nothing are opened too, last of all
         rule = replace(rule, index=frozen(np.maximum(rule.index, -np.finfo(np.float64).max)))
     check_executor(executor)
@@ -288,7 +290,7 @@ def simulate(
         )
     if budget is None:
         check_stops(rule)
-    options: dict[str, Any] = {"workers": workers, "keep": keep, "progress": progress}
+    options: dict[str, Any] = {"workers": workers, "progress": progress}
     found, together = _played(rule, episodes, rng, budget, options, threads, executor)
     alone = together and min(workers, f.boxes) == 1 and budget is None
     return replace(found, policy=rule) if alone else found
@@ -344,10 +346,8 @@ def difference(
     if rules[0].forest != rules[1].forest:
         raise InvalidArgument("policies that are compared must be policies on the same forest.")
     key = np.random.default_rng(rng).integers(0, 2**63)
-    a, b = (simulate(rule, episodes, int(key), keep=episodes, threads=threads) for rule in rules)
-    gains = a.payoff.values - b.payoff.values
-    deviation = error_of_mean(gains) * math.sqrt(episodes)
-    return Sample(gains, episodes, float(gains.mean()), deviation)
+    a, b = (simulate(rule, episodes, int(key), threads=threads) for rule in rules)
+    return Sample(frozen(a.payoff.values - b.payoff.values))
 
 
 class _OneByOne:
@@ -393,9 +393,8 @@ class _Together:
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         self._walk, self._out, self._opened, self._nodes = Walk(self._rule), out, opened, 0
-        self._keys: dict[Id, int] = {}
-        key, episodes = self._game.stream, np.arange(first, last, dtype=np.uint64)
-        self._stream = _scrambled(key[1] + _scrambled(key[0] ^ episodes))  # a word for each episode
+        self._keys: dict[Id, np.uint64] = {}
+        self._stream = episode_stream(self._game.stream, first, last)
         self._go_on(np.arange(last - first), [], _Now())
 
     def _go_on(self, at: IntArray, batch: list[Id], now: _Now) -> None:
@@ -422,11 +421,10 @@ class _Together:
             now = now._replace(rounds=now.rounds + 1, factor=1.0, pause=0.0)
         box, *batch = batch
         v, above = box[0], walk.state_above(box)
-        drawn = _scrambled(self._stream[at] + np.uint64(self._key(box)))
         law = f.laws[int(f.law[v])][above]
         chances = np.cumsum(law) / law.sum()
         chances[np.flatnonzero(law)[-1] :] = 2.0  # never a state of probability zero
-        states = np.searchsorted(chances, (drawn >> np.uint64(11)) * 2.0**-53, side="right")
+        states = np.searchsorted(chances, uniform(self._stream[at] + self._key(box)), side="right")
         self._opened[v] += len(at)
         for y in np.unique(states).tolist():
             spent = now.spent + now.worth * walk.cost(v, above, y)
@@ -440,14 +438,13 @@ class _Together:
             with walk.supposing(box, y):
                 self._go_on(at[states == y], batch, later)
 
-    def _key(self, box: Id) -> int:
+    def _key(self, box: Id) -> np.uint64:
         """The number of a box and its copy, from those of all boxes above it."""
         if box not in self._keys:
             f, above = self._walk.forest, self._walk.above(box)
             own = box[1][-1] - 1 if f.count[box[0]] > 1 else 0
-            up = 0 if above is None else self._key(above)
-            word = (up + 0x9E3779B97F4A7C15 * (box[0] + 1) + own) % 2**64
-            self._keys[box] = int(_scrambled(np.array([word], np.uint64))[0])
+            up = np.uint64(0) if above is None else self._key(above)
+            self._keys[box] = box_draws(up, box[0], own)
         return self._keys[box]
 
 
@@ -456,6 +453,22 @@ def _scrambled(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def episode_stream(key: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
+    """A word for each episode, from which all its draws follow."""
+    return _scrambled(key[1] + _scrambled(key[0] ^ np.arange(first, last, dtype=np.uint64)))
+
+
+def box_draws(above: np.uint64, box: int, copy: int = 0) -> np.uint64:
+    """What distinguishes a copy of a box from all others, given that of its parent (0 for none)."""
+    word = (int(above) + 0x9E3779B97F4A7C15 * (box + 1) + copy) % 2**64
+    return np.uint64(_scrambled(np.array([word], np.uint64))[0])
+
+
+def uniform(place: NDArray[np.uint64]) -> FloatArray:
+    """Numbers from [0, 1): the stream of an episode plus what distinguishes a box."""
+    return np.asarray((_scrambled(place) >> np.uint64(11)) * 2.0**-53)
 
 
 def check_stops(policy: Policy) -> None:
@@ -508,48 +521,35 @@ def tabulate(policy: Policy) -> kernel.Tables:
     )
 
 
-_Share = tuple[list[FloatArray], list[FloatArray], IntArray, int]
-"""What some chunks came to: mean and squares, kept episodes; openings and losses of all."""
-
-
 class _Chunks(NamedTuple):
     """How episodes are cut into chunks: by their number alone, not by who plays them."""
 
     play: Play
     forest: Forest
     episodes: int
-    keep: int
     size: int
 
-    def played(self, numbers: tuple[int, int]) -> _Share:
-        """Play some chunks one after the other."""
-        opened, worse = np.zeros(len(self.forest), np.int64), 0
-        nothing = self.forest.sign * self.forest.outside * self.forest.prizes
-        moments, kept = list[FloatArray](), list[FloatArray]()
+    def played(self, numbers: tuple[int, int]) -> tuple[FloatArray, IntArray]:
+        """Play some chunks one after the other: what they came to, and the openings of all."""
+        opened, found = np.zeros(len(self.forest), np.int64), list[FloatArray]()
         for a in range(numbers[0] * self.size, numbers[1] * self.size, self.size):
             b = min(a + self.size, self.episodes)
-            out = np.zeros((kernel.RECORDED, b - a))
-            self.play(a, b, out, opened)
-            with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200: inf
-                mean = out.mean(axis=1)
-                moments.append(np.array([mean, ((out - mean[:, None]) ** 2).sum(axis=1)]))
-            worse += int((out[kernel.PAYOFF] < nothing).sum())
-            kept.append(out[:, : max(0, self.keep - a)])
-        return moments, kept, opened, worse
+            found.append(np.zeros((kernel.RECORDED, b - a)))
+            self.play(a, b, found[-1], opened)
+        return np.concatenate(found, axis=1), opened
 
 
 def run_episodes(
-    play: Play, forest: Forest, episodes: int, *, workers: int = 1, keep: int = 1_000_000,
-    threads: int | None = None, executor: Executor | None = None,
-    progress: Progress | None = None, chunk: int | None = None,
+    play: Play, forest: Forest, episodes: int, *, workers: int = 1, threads: int | None = None,
+    executor: Executor | None = None, progress: Progress | None = None, chunk: int | None = None,
 ) -> Simulation:  # fmt: skip
     """Share episodes out among threads, or an executor, and gather what they came to in order.
 
     With ``chunk``, chunks of this size are played here, one after the other.
     """
-    check_counts(episodes=episodes, keep=keep)
+    check_counts(episodes=episodes)
     size = chunk or max(1, min(_CHUNK, episodes // _CHUNKS))
-    chunks = _Chunks(play, forest, episodes, keep, size)
+    chunks = _Chunks(play, forest, episodes, size)
     count = -(-episodes // size)
     pieces = min(max(_SHARES, count // _SHARES), _MOST_SHARES) if executor is not None else count
     cuts = list(pairwise(np.unique(np.linspace(0, count, pieces + 1).astype(np.int64)).tolist()))
@@ -563,23 +563,14 @@ def run_episodes(
     else:
         with ThreadPoolExecutor(min(threads or os.cpu_count() or 1, count)) as pool:
             shares = spread(pool, _Chunks.played, chunks, cuts, tell)
-    n = episodes
-    mean, square = np.array([x for share in shares for x in share[0]]).transpose(1, 0, 2)
-    sizes = np.diff(np.append(np.arange(0, n, size), n))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        center = sizes @ mean / n
-        around = square.sum(axis=0) + sizes @ (mean - center) ** 2
-        deviation = np.sqrt(around / (n - 1)) if n > 1 else np.full_like(around, np.nan)
     signs = np.array([forest.sign, forest.sign, 1.0, 1.0, 1.0, 1.0])
-    kept = np.concatenate([x for share in shares for x in share[1]], axis=1) * signs[:, None]
-    payoff, reward, spend, openings, rounds, time = (
-        Sample(frozen(values), n, float(m), float(d))
-        for values, m, d in zip(kept, signs * center, deviation, strict=True)
-    )
-    opened = np.sum([share[2] for share in shares], axis=0)
-    losses = sum(share[3] for share in shares)
+    out = np.concatenate([found for found, _ in shares], axis=1) * signs[:, None]
+    opened = np.sum([count for _, count in shares], axis=0)
+    nothing = forest.sign * forest.outside * forest.prizes
+    worse = float((forest.sign * out[kernel.PAYOFF] < nothing).mean())
+    payoff, reward, spend, openings, rounds, time = (Sample(frozen(values)) for values in out)
     return Simulation(
-        forest, workers, payoff, reward, spend, openings, rounds, time, losses / n, opened / n
+        forest, workers, payoff, reward, spend, openings, rounds, time, worse, opened / episodes
     )
 
 

@@ -20,11 +20,9 @@ from .information import Knowing as Knowing
 from .information import commit as commit
 from .information import value_of_knowing as value_of_knowing
 from .information import value_of_tests as value_of_tests
-from .robustness import IndexSlopes as IndexSlopes
 from .robustness import Swing as Swing
 from .robustness import Tornado as Tornado
 from .robustness import Turning as Turning
-from .robustness import index_slopes as index_slopes
 from .robustness import tornado as tornado
 from .robustness import turning_points as turning_points
 from .sweeps import RiskSweep as RiskSweep

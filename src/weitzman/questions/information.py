@@ -62,10 +62,6 @@ class Knowing(ResultTable):
     error: float
     amounts: Amounts = field(default=Amounts(), repr=False, compare=False)
 
-    def columns(self) -> dict[str, list[float]]:
-        """One row: all of its numbers."""
-        return {x: [getattr(self, x)] for x in ("without", "value", "worth", "error")}
-
     def __str__(self) -> str:
         say, exactly = self.amounts, "" if self.error == 0 else ", simulated"
         return f"worth {say(self.worth)}: {say(self.value)} instead of {say(self.without)}{exactly}"
@@ -243,7 +239,7 @@ def _drawn(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Commitment:
+class Commitment(ResultTable):
     """One alternative of each group, chosen beforehand, and a bound on how good the choice is.
 
     Attributes
@@ -279,6 +275,14 @@ class Commitment:
         if self.within < 1e-12:
             return "Optimal: the bound is reached."
         return f"Within {100 * self.within:.3g} % of the optimum."
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The alternative of each group."""
+        return {"chosen": list(self.chosen)}
+
+    def headline(self) -> str:
+        """The value and the bound."""
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"Commitment(value={self.value:.10g}, bound={self.bound:.10g}, {self.status})"

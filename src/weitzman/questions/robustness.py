@@ -13,7 +13,6 @@ from .._common.numbers import percent
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
 from ..engine.evaluation import evaluate
-from ..engine.evaluation_result import PerBox
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..engine.weights import barred
@@ -125,7 +124,7 @@ def tornado(
     forest.must_end("a tornado")
     check_executor(executor)
     base = solve(forest, threads=threads)
-    most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
+    most = np.argsort(-evaluate(base).opened, kind="stable")[:boxes].tolist()
     data = forest, share, threads if executor is None else 1
     found = spread(executor, _swings_of, data, most, progress)
     if np.isfinite(forest.outside) and forest.outside != 0:
@@ -312,97 +311,3 @@ def _turns_at(forest: Forest, asked: _Asked) -> float:
     while (lead(way * high) > 0) == ahead:  # small changes are found to more digits
         low, high = high, min(16.0 * high, furthest)
     return way * crossing(lambda share: lead(way * share), low, high)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexSlopes:
-    """Exact derivatives of an index.
-
-    Attributes
-    ----------
-    index : float
-    cost : PerBox
-        ``cost[box][state]``: in the cost of a box after that state of its parent; 0 for boxes that
-        the index does not depend on.
-    reward : PerBox
-        ``reward[box][state]``: in the reward of a state of a box.
-    chance : array of float
-        In the probability of each state of the box itself, the other probabilities and the mean
-        cost fixed: the difference of two entries is what moving probability between them gives.
-    """
-
-    index: float
-    cost: PerBox
-    reward: PerBox
-    chance: FloatArray
-
-
-def index_slopes(
-    solution: Solution, box: str | int, state: str | int | float | None = None
-) -> IndexSlopes:
-    """Derivatives of an index in all costs, rewards and probabilities that it depends on.
-
-    At the index, opening the box and leaving it closed are worth the same. So if a change of a
-    number adds g to the value of opening, the index rises by g over the probability that opening
-    ends above the index. Where an index has a kink (ties), derivatives are one-sided.
-
-    Parameters
-    ----------
-    solution : Solution
-    box : str or int
-    state : str or int, optional
-        What the parent of the box showed; left out for a root.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> chest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
-    >>> slopes = weitzman.questions.index_slopes(weitzman.solve(chest), 0)
-    >>> float(slopes.cost[0][0]), slopes.reward[0].tolist(), slopes.chance.tolist()
-    (-2.0, [0.0, 1.0], [0.0, 4.0])
-    """
-    f = as_solution(solution, "a derivative of an index").forest
-    f.must_end("a derivative of an index")
-    if f.factors is not None or f.risk_tolerance is not None:
-        term = "discounting" if f.factors is not None else "a risk tolerance"
-        raise InvalidArgument(
-            f"derivatives of an index are for plain expected payoffs, but there is {term}. Use a "
-            f"tornado."
-        )
-    sigma = solution.index(box, state)
-    tree = f.subtree(box, state)
-    if not np.isfinite(sigma):
-        raise InvalidArgument("the index of this box is infinite: nothing can be found in it.")
-    free = tree.changed(cost={0: 0.0}, outside=sigma)
-    e = evaluate(solve(free, exact=len(free) < 1000))
-    above = 1.0 - e.outside
-    if above <= 0:
-        raise InvalidArgument(
-            "the index of a free box is the best that it can hold: it has no derivatives."
-        )
-    places = f.within(box).tolist()
-    s = None if state is None else f.state(int(f.parent[places[0]]), state)
-    row, cost = f.laws[int(f.law[places[0]])], f.costs[int(f.cost[places[0]])]
-    row, cost = (x[min(s or 0, len(x) - 1)] for x in (row, cost))
-    gains = _after_each_state(free) - sigma - f.sign * (cost - cost @ row if len(cost) > 1 else 0.0)
-    return IndexSlopes(
-        sigma,
-        _spread_out(f, f.laws.shape[f.law, 0], e.opened_after, places, -f.sign / above, s),
-        _spread_out(f, f.rewards.shape[f.reward, 1], e.chosen, places, 1 / above),
-        gains / above,
-    )
-
-
-def _spread_out(
-    f: Forest, sizes: Any, of_tree: PerBox, places: list[int], factor: float, top: int | None = None
-) -> PerBox:
-    """Numbers of a tree at the places of its boxes in the whole forest; the first after a state."""
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    data = np.zeros(int(start[-1]))
-    for i, v in enumerate(places):
-        row = factor * of_tree[i]
-        if i == 0 and top is not None:
-            data[start[v] + top] = row[0]
-        else:
-            data[start[v] : start[v + 1]] = row
-    return PerBox(f, data, start)

@@ -24,8 +24,8 @@ from .._common.text import ResultTable, clean
 from ..engine.solution import Solution
 from ..engine.solver import solve
 from ..errors import InvalidArgument, InvalidForest, UnknownName
-from ..files.ranges import Range, Ranges
-from ..forest.model import FIELDS, Forest
+from ..files.ranges import Range, Ranges, number_of
+from ..forest.model import Forest
 
 _BOLD, _CAREFUL = 20.0, 0.04  # tolerances, in units of the range of all payoffs
 _HALVINGS = 40  # of an interval between two tolerances
@@ -323,30 +323,12 @@ def as_ranges(forest: Forest, given: Given) -> Ranges:
         elif len(value) == 3:
             low, base, high = map(float, value)
         elif len(value) == 2:
-            (low, high), base = map(float, value), _number(forest, name, str(field), state)
+            (low, high), base = map(float, value), number_of(forest, name, str(field), None, state)
         else:
             raise InvalidArgument(f"a range is (low, high) or (low, base, high), not {value!r}.")
         own = None if state is None else forest.states(name)[forest.state(name, state)]
         out.append(Range(name, str(field), base, low, high, None, own, law))
     return Ranges(out)
-
-
-def _number(forest: Forest, box: str, field: str, state: Any) -> float:
-    """The number that a range without a base is about."""
-    found = {f.headings[0]: f for f in FIELDS if f.headings}.get(field)
-    pool = None if found is None else getattr(forest, found.stored, None)
-    if found is None or pool is None:
-        raise InvalidArgument(f"box {box!r} has no {field}, but a range is about it.")
-    v = forest.box(box)
-    column = pool[int(getattr(forest, found.pointer)[v])]
-    if state is not None and column.shape[1] > 1:
-        column = column[:, [forest.state(v, state)]]
-    numbers = np.unique(column[np.isfinite(column)])
-    if len(numbers) != 1:
-        raise InvalidArgument(
-            f"the {field} of box {box!r} is not one number. Give (low, base, high), or the state."
-        )
-    return float(numbers[0])
 
 
 def _batch(

@@ -3,10 +3,8 @@
 May import ``policy`` and what lies below it.
 """
 
-from .comparison import Approximation as Approximation
 from .comparison import Comparison as Comparison
 from .comparison import Strategy as Strategy
-from .comparison import approximate as approximate
 from .comparison import compare as compare
 from .fixed_orders import FixedOrder as FixedOrder
 from .fixed_orders import best_partially_adaptive as best_partially_adaptive

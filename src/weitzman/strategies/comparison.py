@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import FloatArray, check_counts, error_of_mean
-from .._common.numbers import about, number
+from .._common.numbers import about
 from .._common.sharing import Executor, check_executor, spread
 from .._common.text import ResultTable
 from .._common.text import columns as aligned
@@ -24,7 +24,7 @@ from ..forest.builder import expand
 from ..forest.model import Forest
 from ..policy.simulation import simulate, two_sided
 from .fixed_orders import FixedOrder, best_partially_adaptive
-from .fixed_sets import FixedLine, FixedSet, best_line, best_nonadaptive
+from .fixed_sets import FixedSet, best_nonadaptive
 from .parts import WRITE_OUT
 from .thumb_rules import (
     MOST_DRAWS,
@@ -39,7 +39,6 @@ from .thumb_rules import (
 )
 
 _NONE = math.nan
-_HOW = {True: "best of all", False: "best found"}
 _ROUNDING = 1e-12  # differences of values, as a share of them, that are only rounding
 
 
@@ -247,7 +246,7 @@ def compare(
             "with an executor `rng` must be a seed: workers cannot share one generator."
         )
     solved = solve(forest, threads=threads) if solution is None else solution
-    optimum = evaluate(solved, threads=threads)
+    optimum = evaluate(solved)
     most = max(1, round(optimum.openings)) if budget is None else budget
     data = _Trial(solved, episodes, rng, most, threads, limit, time_limit)
     fixed, *others = spread(executor, _tried, data, _kinds(forest), progress)
@@ -309,7 +308,7 @@ def _tried(trial: _Trial, kind: str) -> Strategy | tuple[FixedOrder, FixedSet]:
         return order, chosen
     if kind in _RULES:
         name, policy = _RULES[kind]
-        return _exact(kind, name, evaluate(policy(solved), threads=threads))
+        return _exact(kind, name, evaluate(policy(solved)))
     name = {
         "priority_list": "fixed list, skipping boxes",
         "budget": f"the best {most} by index",
@@ -322,18 +321,14 @@ def _tried(trial: _Trial, kind: str) -> Strategy | tuple[FixedOrder, FixedSet]:
         if found is not None:
             return Strategy(kind, name, found.value, 0.0, _NONE, "exact", *found[1:])
         solved = written if kind == "priority_list" else solved
-    if kind == "priority_list":
-        trees = len(solved.forest.roots) if forest.prizes > 1 else 1
-        n = max(1, min(episodes, MOST_DRAWS // (len(solved.forest) * trees)))
-        worked = work_through(solved, priority_list(solved), n, np.random.default_rng(rng))
-        means = float(worked.openings.mean()), float(worked.spend.mean())
-        return _estimated(trial, kind, name, worked.payoff, means)
+    trees = len(solved.forest.roots) if forest.prizes > 1 else 1
+    n = max(1, min(episodes, MOST_DRAWS // int(solved.forest.boxes * trees)))
     if kind == "budget":
         played = simulate(solved, episodes, rng, budget=most, threads=threads)
+    elif kind == "priority_list":
+        played = work_through(solved, priority_list(solved), n, rng)
     else:
-        played = random_order(
-            solved, episodes, rng, budget=None if kind == "random_order" else most, threads=threads
-        )
+        played = random_order(solved, n, rng, budget=None if kind == "random_order" else most)
     means = played.openings.mean, played.spend.mean
     return _estimated(trial, kind, name, played.payoff.values, means)
 
@@ -348,7 +343,7 @@ def _estimated(
     """An estimate from episodes, with the optimal policy as a control variate."""
     solved, n, sign = trial.solution, len(payoff), trial.solution.forest.sign
     tau = solved.forest.risk_tolerance
-    control = simulate(solved, n, trial.rng, keep=n, threads=trial.threads).payoff.values
+    control = simulate(solved, n, trial.rng, threads=trial.threads).payoff.values
     x, y, known = sign * payoff, sign * control, np.array(sign * solved.value)
     low = min(float(x.min()), float(y.min()))
     if tau is not None:  # certainty equivalents are means of utilities, read back
@@ -365,116 +360,3 @@ def _estimated(
     # the value is known not to exceed the optimum: moving an estimate there never makes it worse
     value = sign * min(mean, sign * solved.value)
     return Strategy(key, name, value, error, _NONE, "simulated", *means)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Approximation(ResultTable):
-    """The best line and the best set found, next to what no strategy can exceed.
-
-    Attributes
-    ----------
-    forest : Forest
-    bound : float
-        No strategy earns more (less, when minimizing): the optimal value and its certified gap.
-    promised : float
-        The paper's claim about the best fixed plan: half of what the optimal policy finds above the
-        outside option, less all of its costs. True for independent rewards, not in general. NaN
-        where something must be taken, and with discounting, a risk tolerance or several prizes,
-        which the paper does not consider.
-    line : FixedLine
-    chosen : FixedSet
-        Its ``exact`` says whether it is proven to be the best set of all.
-    """
-
-    forest: Forest
-    bound: float
-    promised: float
-    line: FixedLine
-    chosen: FixedSet
-
-    def ratio(self, value: float) -> float:
-        """A lower bound on the share of the possible gain over the outside option in a value.
-
-        With an outside option of 0 this is the paper's ratio. NaN where nothing can be gained, or
-        where something must be taken.
-        """
-        nothing = self.forest.prizes * self.forest.outside
-        gain = self.bound - nothing
-        return (value - nothing) / gain if gain and math.isfinite(gain) else math.nan
-
-    @property
-    def reached(self) -> bool:
-        """Whether the best set found earns as much as the paper promises."""
-        short = (self.promised - self.chosen.value) * (self.forest.sign)
-        return short <= _ROUNDING * max(1.0, abs(self.promised))
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The plans, each with the ratio that it achieves; NaN where there is none."""
-        size = int((self.chosen.copies > 0).sum())
-        rows: list[tuple[str, int | None, float, str]] = [
-            ("no strategy exceeds", None, self.bound, ""),
-            ("fixed set", size, self.chosen.value, _HOW[self.chosen.exact]),
-            ("fixed line", len(self.line.order), self.line.value, _HOW[True]),
-            ("  with stopping", None, self.line.followed, ""),
-        ]
-        if math.isfinite(self.promised):
-            note = "reached by the set" if self.reached else "not reached"
-            rows.append(("promised", None, self.promised, note))
-        plan, boxes, value, how = map(list, zip(*rows, strict=True))
-        ratio = [self.ratio(x) for _, _, x, _ in rows]
-        return {"plan": plan, "boxes": boxes, "value": value, "ratio": ratio, "how": how}
-
-    def cells(self) -> list[list[str]]:
-        """The plans as text."""
-        found = self.columns()
-        return [list(found)] + [
-            [
-                plan, "" if boxes is None else str(boxes), number(value),
-                "" if math.isnan(ratio) else f"{ratio:.4f}", how,
-            ]
-            for plan, boxes, value, ratio, how in zip(*found.values(), strict=True)
-        ]  # fmt: skip
-
-    def __repr__(self) -> str:
-        line, chosen = self.ratio(self.line.value), self.ratio(self.chosen.value)
-        return f"Approximation(bound={self.bound:.8g}, line={line:.4f}, set={chosen:.4f})"
-
-
-def approximate(
-    forest: Forest, *, depth: int | None = None, limit: int | None = None,
-    solution: Solution | None = None,
-) -> Approximation:  # fmt: skip
-    """The best line and the best set, with the ratio to the optimum that they really achieve.
-
-    Parameters
-    ----------
-    forest : Forest
-    depth : int, optional
-        Boxes of the line, at most.
-    limit : int, optional
-        Sets to examine, at most; see :func:`best_nonadaptive`.
-    solution : Solution, optional
-        The solution of the forest, if it is already known.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> pair = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1, count=2)
-    >>> found = approximate(pair)
-    >>> found.line.value, found.chosen.value, found.bound
-    (4.0, 5.5, 6.0)
-    >>> round(found.ratio(found.line.value), 4)
-    0.6667
-    """
-    forest.must_end("a fixed plan")
-    solved = solve(forest) if solution is None else solution
-    sign = forest.sign
-    optimum = evaluate(solved)
-    promised = math.nan
-    if math.isfinite(forest.outside) and forest.is_plain:
-        promised = (optimum.reward + forest.outside) / 2 - sign * optimum.spend
-    line, chosen = (
-        best_line(forest, depth=depth),
-        best_nonadaptive(forest, limit=limit, solution=solved),
-    )
-    return Approximation(forest, solved.value + sign * solved.gap, promised, line, chosen)

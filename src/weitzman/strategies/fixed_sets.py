@@ -69,6 +69,11 @@ class FixedSet(BoundedPlan):
 
     copies: IntArray
 
+    def columns(self) -> dict[str, list[Any]]:
+        """The boxes in the order of opening, and how many copies of each to open."""
+        copies = self.copies[list(self.order)].tolist()
+        return {"number": list(self.order), "box": list(self.boxes), "copies": copies}
+
 
 def best_nonadaptive(
     forest: Forest, *, limit: int | None = None, solution: Solution | None = None

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import FloatArray, frozen
 from .._common.numbers import counted, such
-from .._common.text import as_html
+from .._common.text import ResultTable
 from ..errors import InvalidArgument, InvalidForest, TooLarge
 from ..forest.builder import expand
 from ..forest.columns import default_outside, label
@@ -207,7 +207,7 @@ Situation = tuple[int, Seen, float]  # closed boxes, what was seen, best reward 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exhaustive:
+class Exhaustive(ResultTable):
     """The optimum, and how it begins.
 
     Attributes
@@ -223,8 +223,6 @@ class Exhaustive:
     value: float
     first_box: str | None
     situations: int
-
-    _repr_html_ = as_html
 
 
 def exhaustive(problem: Dag | Forest, *, limit: int = 50_000) -> Exhaustive:

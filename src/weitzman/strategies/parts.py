@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import FloatArray, IntArray
 from .._common.numbers import counted
-from .._common.text import as_html
-from .._kernels.episodes import PrizePlaces
+from .._common.text import ResultTable
 from .._kernels.structure import postorder
 from ..engine.weights import reject_quotas
 from ..forest.builder import expand
@@ -19,7 +19,7 @@ from ..forest.model import Forest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FixedPlan:
+class FixedPlan(ResultTable):
     """Boxes in an order that is fixed beforehand, and what they earn."""
 
     forest: Forest
@@ -35,7 +35,12 @@ class FixedPlan:
         size = counted(len(self.order), "box")
         return f"{type(self).__name__}({size}, value={self.value:.8g}, {more})"
 
-    _repr_html_ = as_html
+    def columns(self) -> dict[str, list[Any]]:
+        """The boxes in the order of opening."""
+        return {"number": list(self.order), "box": list(self.boxes)}
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -132,6 +137,13 @@ def places_lost(forest: Forest, copies: IntArray) -> int:
         return 0
     trees = min(float(np.sum(copies[forest.roots], dtype=float)), 1e18)
     return max(0, int(forest.prizes) - max(1, int(trees)))
+
+
+class PrizePlaces(NamedTuple):
+    """How many prizes may be taken, and from which tree each box has its reward."""
+
+    prizes: int
+    tree: IntArray
 
 
 def places(forest: Forest) -> PrizePlaces:

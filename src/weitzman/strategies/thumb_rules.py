@@ -10,10 +10,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._common.arrays import FloatArray, IntArray, check_counts
-from .._kernels.episodes import Game, Ready, Tally, play_random
+from .._common.arrays import BoolArray, FloatArray, IntArray, check_counts
+from .._kernels.episodes import (
+    COST_AT,
+    COST_ROW,
+    COST_STEP,
+    FACTOR_AT,
+    FACTOR_ROW,
+    FACTOR_STEP,
+    INDEX_AT,
+    LAW_AT,
+    REWARD_AT,
+    STATES,
+)
 from ..engine.indices import Policy
 from ..engine.solution import Solution, mean_cost
 from ..engine.solver import solve
@@ -21,7 +31,15 @@ from ..engine.weights import Weights
 from ..errors import InvalidForest
 from ..forest.builder import expand
 from ..forest.model import Forest
-from ..policy.simulation import Simulation, run_episodes, stream_key, tabulate
+from ..policy.simulation import (
+    Simulation,
+    box_draws,
+    episode_stream,
+    run_episodes,
+    stream_key,
+    tabulate,
+    uniform,
+)
 from .parts import WRITE_OUT, children_first, places
 
 _SLACK = 1e-9  # how far above a reward an index may lie by rounding, as a share of the range
@@ -84,15 +102,8 @@ def everything(forest: Forest) -> Policy:
     return Policy.of(forest, np.zeros(len(forest), np.int64), index)
 
 
-class Worked(NamedTuple):
-    """What going through a list came to, one number for each episode."""
-
-    payoff: FloatArray
-    spend: FloatArray
-    openings: FloatArray
-
-
 MOST_DRAWS = 20_000_000  # boxes times episodes
+_TOGETHER = 2_000_000  # the same at a time
 _SITUATIONS = 3000  # that are all looked at
 
 
@@ -146,47 +157,99 @@ def priority_list(solution: Solution) -> IntArray:
     return np.lexsort((np.arange(len(f)), depth, tree, -rank))
 
 
-def work_through(
-    solution: Solution, order: IntArray, episodes: int, rng: np.random.Generator
-) -> Worked:
-    """Payoff, spend and openings, in each episode, of going through a list once.
+class _Lists:
+    """Goes through a list of boxes once, in many episodes at the same time.
 
     A box is opened if its parent is open and its index, after what the parent showed, is above the
     best reward so far; otherwise it is skipped. With several prizes the best reward of its tree
-    counts, and a place must be left for it. Copies are written out by the caller.
+    counts, and a place must be left for it. With a ``budget`` that many boxes are opened, whatever
+    they show. Without an ``order``, one is drawn for each episode. There are no copies.
     """
-    f, where = solution.forest, places(solution.forest)
-    hand = np.full((int(where.tree.max()) + 1, episodes), f.sign * f.outside)
-    spend, openings, worth = np.zeros(episodes), np.zeros(episodes), np.ones(episodes)
-    shown = np.full(
-        (len(f), episodes), -1, np.int64 if int(f.rewards.shape[:, 1].max()) >= 2**15 else np.int16
-    )
-    for v in order.tolist():
-        up = int(f.parent[v])
-        state = np.zeros(episodes, np.int64) if up < 0 else shown[up].astype(np.int64)
-        index = f.sign * solution.indices(v)
-        tree = int(where.tree[v])
-        pays = _pays(index[np.maximum(state, 0)], hand, tree, where.prizes)
-        go = np.flatnonzero((state >= 0) & pays)
-        if not len(go):
-            continue
-        reach = np.cumsum(f.laws[int(f.law[v])], axis=1)[state[go]]
-        found = np.sum(rng.random(len(go))[:, None] * reach[:, -1:] >= reach, axis=1)
-        found = np.minimum(found, reach.shape[1] - 1)
-        which = np.full(len(go), f.cost[v])
-        spend[go] += worth[go] * f.costs.entries(which, state[go], found)
-        if f.factors is not None:
-            worth[go] *= f.factors.entries(which, state[go], found)
-        hand[tree, go] = np.maximum(hand[tree, go], f.sign * f.rewards[int(f.reward[v])][0][found])
-        shown[v, go] = found
-        openings[go] += 1
-    best = worth * np.sort(hand, axis=0)[-where.prizes :].sum(axis=0)
-    return Worked(f.sign * (best - spend), spend, openings)
+
+    def __init__(
+        self, solution: Solution, rng: np.random.Generator | int, order: IntArray | None = None,
+        budget: int | None = None,
+    ) -> None:  # fmt: skip
+        self.policy, self.order, self.budget = solution.policy(), order, budget
+        self.forest, self.where = solution.forest, places(solution.forest)
+        self.tables, self.parent = tabulate(self.policy), solution.forest.parent
+        generator = np.random.default_rng(rng)
+        self.stream, self.seed = stream_key(generator), generator.integers(0, 2**63)
+        self.downward = children_first(self.forest)[::-1]
+        self.draws = np.zeros(len(self.parent) + 1, np.uint64)  # the spare entry is above all roots
+        for v in self.downward:
+            self.draws[v] = box_draws(self.draws[self.parent[v]], v)
+
+    def _drawn(self, first: int, last: int) -> IntArray:
+        """An order for each episode; the next box is any of those that can be opened.
+
+        It is that of the times of opening if every box waits for an exponential time.
+        """
+        times = np.random.default_rng([int(self.seed), first]).exponential(
+            size=(len(self.forest), last - first)
+        )
+        for v in self.downward:
+            times[v] += times[self.parent[v]] if self.parent[v] >= 0 else 0.0
+        return np.argsort(times, axis=0)
+
+    def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
+        """Play episodes, as for :func:`~weitzman.policy.simulation.run_episodes`."""
+        boxes, n, episodes = self.tables.boxes, len(self.forest), np.arange(last - first)
+        stream = episode_stream(self.stream, first, last)
+        order = self._drawn(first, last) if self.order is None else self.order[:, None]
+        hand = np.full((int(self.where.tree.max()) + 1, last - first), self.policy.outside)
+        shown = np.full((n, last - first), -1, np.int32)
+        spend, openings, time = np.zeros((3, last - first))
+        worth = np.ones(last - first)
+        for box in order:
+            v = np.broadcast_to(box, episodes.shape)
+            state = np.where(self.parent[v] < 0, 0, shown[self.parent[v], episodes])
+            left = np.inf if self.budget is None else self.budget - openings
+            go = np.flatnonzero((state >= 0) & (left > 0))
+            at, s = boxes[v[go]], state[go]
+            if self.budget is None:
+                index = self.tables.index[at[:, INDEX_AT] + s]
+                pays = _pays(index, hand[:, go], self.where.tree[v[go]], self.where.prizes)
+                go, at, s = go[pays], at[pays], s[pays]
+            if not len(go):
+                continue
+            u, y = uniform(stream[go] + self.draws[v[go]]), np.zeros(len(go), np.int64)
+            start = at[:, LAW_AT] + s * at[:, STATES]
+            for j in range(int(at[:, STATES].max())):  # the last entries of a law are above 1
+                place = np.minimum(j, at[:, STATES] - 1)
+                y += self.tables.chances[start + place] <= u
+            costs, factors = self.tables.costs, self.tables.factors
+            paid = costs[at[:, COST_AT] + s * at[:, COST_ROW] + y * at[:, COST_STEP]]
+            spend[go] += worth[go] * paid
+            if len(factors):
+                entry = at[:, FACTOR_AT] + s * at[:, FACTOR_ROW] + y * at[:, FACTOR_STEP]
+                worth[go] *= factors[entry]
+                time[go] += self.tables.durations[entry]
+            tree = self.where.tree[v[go]]
+            reward = self.tables.rewards[at[:, REWARD_AT] + y]
+            hand[tree, go] = np.maximum(hand[tree, go], reward)
+            shown[v[go], go] = y
+            openings[go] += 1
+            np.add.at(opened, v[go], 1)
+        best = worth * np.sort(hand, axis=0)[-self.where.prizes :].sum(axis=0)
+        out[:] = best - spend, best, spend, openings, openings, time
 
 
-def _pays(index: FloatArray, hand: FloatArray, tree: int, prizes: int) -> NDArray[np.bool_]:
+def work_through(
+    solution: Solution, order: IntArray, episodes: int, rng: np.random.Generator | int
+) -> Simulation:
+    """Go through a list once, in many episodes. Copies are written out by the caller."""
+    play = _Lists(solution, rng, order)
+    return run_episodes(play, solution.forest, episodes, chunk=_chunk(solution.forest))
+
+
+def _chunk(forest: Forest) -> int:
+    return max(1, _TOGETHER // len(forest))
+
+
+def _pays(index: FloatArray, hand: FloatArray, tree: int | IntArray, prizes: int) -> BoolArray:
     """Whether an index is above what its tree holds, and a place is left for it."""
-    above = index > hand[tree]
+    above = index > hand[tree, np.arange(len(index))]
     if prizes > 1:
         above &= np.sum(hand >= index, axis=0) < prizes  # its own tree is not among them
     return np.asarray(above)
@@ -261,9 +324,8 @@ def by_situation(solution: Solution, rule: str, budget: int) -> Exactly | None:
 
 
 def random_order(
-    solution: Solution, episodes: int, rng: np.random.Generator | int, *,
-    budget: int | None = None, threads: int | None = None,
-) -> Simulation:  # fmt: skip
+    solution: Solution, episodes: int, rng: np.random.Generator | int, *, budget: int | None = None
+) -> Simulation:
     """Open one of the available boxes at random, each with the same probability.
 
     Parameters
@@ -275,7 +337,6 @@ def random_order(
     budget : int, optional
         Open this many boxes, whatever they show. Without it, boxes whose index does not exceed the
         best reward so far are left closed: only the order is random, not the stopping.
-    threads : int, optional
 
     Examples
     --------
@@ -294,14 +355,5 @@ def random_order(
             f"simulate(solution, episodes, rng, budget=...), which has no such limit."
         )
     f = expand(forest, WRITE_OUT)
-    policy = (solution if f is forest else solve(f)).policy()
-    tables, most = tabulate(policy), len(f) if budget is None else budget
-    where = places(f)
-    game = Game(len(policy.root), policy.outside, 1, most, budget is None, stream_key(rng))
-
-    def play(first: int, last: int, out: FloatArray, opened: IntArray) -> None:
-        n, trees = len(f), int(where.tree.max()) + 1
-        room = Ready(np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(trees))
-        play_random(tables, game, where, f.parent, (first, last), Tally(out, opened), room)
-
-    return run_episodes(play, f, episodes, threads=threads)
+    play = _Lists(solution if f is forest else solve(f), rng, None, budget)
+    return run_episodes(play, f, episodes, chunk=_chunk(f))

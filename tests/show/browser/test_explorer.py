@@ -591,3 +591,56 @@ def test_numbers_as_people_write_them_and_what_is_missing(visit, explore):
     visitor.until("document.getElementById('alert').textContent.includes('“ten”')")
     type_into(visitor, "Cost", "1.5k")
     visitor.until("document.querySelector('#value')?.textContent === '51,000'")
+
+
+# -- ranges --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["drill.json", "drill.csv"])
+def test_ranges_are_typed_as_in_sheets_and_saved_with_the_file(visit, explore, tmp_path, name):
+    path = tmp_path / name
+    b = weitzman.Builder().add(
+        "test", cost=1, outcomes={"good": 0.4, "bad": 0.6}, rewards={"good": None, "bad": None}
+    )
+    chances = {"good": {"oil": 0.5, "dry": 0.5}, "bad": {"oil": 0.1, "dry": 0.9}}
+    b.add("well", parent="test", cost=5, outcomes=chances, rewards={"oil": 40, "dry": 0})
+    weitzman.files.save(b.build(), path)
+    visitor = visit(explore(path))
+    page = visitor.page
+    before = value(visitor)
+    choose(visitor, "well")
+    type_into(visitor, "Cost", "4/5/9")
+    type_into(visitor, "Reward of state 1", "20/40/70")
+    type_into(visitor, "Chance of state 1 after test shows good", "40%/50%/")
+    assert "or as a range such as 80/100/130: “40%/50%/” is none" in visitor.text("#alert")
+    type_into(visitor, "Chance of state 1 after test shows good", "40%/50%/0.6")
+    assert value(visitor) == pytest.approx(before)  # the middle is the number itself
+    assert "sum\t1\t1" in visitor.text(".law tfoot")
+    assert page.locator("input[aria-invalid=true]").count() == 0
+
+    page.click(".questions summary")
+    visitor.until("document.querySelector('.questions section svg')")
+    swings = visitor.text(".questions section")
+    assert "reward of oil (well), 20 to 70" in swings
+    assert "chance of oil (well after good), 40% to 60%" in swings
+
+    page.click("#save")
+    if path.suffix == ".csv":  # it may hold more than boxes
+        page.click("text=Replace it")
+    visitor.until("document.getElementById('saved').textContent === 'saved'")
+    ends = {r.title: (r.low, r.base, r.high) for r in weitzman.files.read_ranges(path)}
+    assert ends == {
+        "cost of well": (4, 5, 9), "reward of oil (well)": (20, 40, 70),
+        "chance of oil (well after good)": (0.4, 0.5, 0.6),
+    }  # fmt: skip
+    assert weitzman.load(path) == b.build()
+
+    page.reload()
+    visitor.solved()
+    choose(visitor, "well")
+    assert page.get_by_label("Cost", exact=True).input_value() == "4/5/9"
+    type_into(visitor, "Cost", 6)  # a number alone is sure again
+    visitor.solved()
+    page.click("#save")
+    visitor.until("document.getElementById('saved').textContent === 'saved'")
+    assert len(weitzman.files.read_ranges(path)) == 2

@@ -1,5 +1,6 @@
 // The document and its changes. Every change gives a new document and leaves the old one as it is,
-// so undo returns to the old document. Input that is not a number stays text: Python reports it.
+// so undo returns to the old document. Input that is not a number stays text: a range such as
+// 80/100/130 in its place in the matrices, and faults, which Python reports.
 //
 // A document: {objective, outside, time ("", "duration" or "factor"), terms ({unit, rate,
 // risk_tolerance, prizes}, those that there are), boxes}. A box: {key, name, parent (a key or null),
@@ -9,20 +10,22 @@
 
 import { Problem } from "../page/problem.js";
 import { number } from "../page/text.js";
+import { typedBase } from "./fields.js";
 
 const PRICED = ["cost", "duration", "factor"]; // matrices by the state of the parent and the own one
 const KNOWN = ["name", "parent", "count", "rewards", "states", "law", ...PRICED];
 const TIMELESS = { duration: 0, factor: 1 }; // what stands for a box that does not say
+const RANGED = { cost: "cost", duration: "duration", rewards: "reward", law: "probability" };
 const ENDLESS = "endless"; // as the file format says it
 let keys = 0;
 
 export const EMPTY = { objective: "maximize", outside: 0, time: "", terms: {}, boxes: [] };
 
 /** From the file format, as Python sends it. */
-export function fromFile({ format, objective, outside, boxes, ...terms }) {
+export function fromFile({ format, objective, outside, boxes, ranges, ...terms }) {
   const key = new Map(boxes.map((box) => [box.name, (keys += 1)]));
   const says = (what) => boxes.some((box) => box[what] !== undefined);
-  return {
+  const doc = {
     objective,
     outside,
     time: says("factor") ? "factor" : says("duration") || terms.rate !== undefined ? "duration" : "",
@@ -45,17 +48,66 @@ export function fromFile({ format, objective, outside, boxes, ...terms }) {
       };
     }),
   };
+  for (const { box: title, field, given, state } of ranges ?? []) { // of one price among equal ones
+    const box = doc.boxes.find(({ name }) => name === title);
+    const prices = PRICED.includes(field) && box?.[field];
+    if (prices && given && prices.length === 1) box[field] = box.law.map(() => [...prices[0]]);
+    if (prices && state && prices[0].length === 1) {
+      box[field] = box[field].map(([x]) => box.rewards.map(() => x));
+    }
+  }
+  const all = ranges ? numbersOf(doc) : [];
+  const places = (ranges ?? []).map((range) => all.filter(({ said }) =>
+    ["box", "field", "given", "state"].every((k) => (range[k] ?? said[k]) === said[k])));
+  places.forEach((some, i) => some.forEach(({ row, y }) => (row[y] = ranges[i].range)));
+  return doc;
+}
+
+/** All numbers that may have a range: the row that holds each, its place there, and what files call it. */
+function numbersOf(doc, of = doc.boxes) {
+  const titles = new Map(doc.boxes.map((box) => [box.key, labels(box)]));
+  return of.flatMap((box) => Object.entries(RANGED).flatMap(([key, field]) => {
+    const matrix = key === "rewards" ? [box.rewards] : box[key] ?? [];
+    const up = matrix.length > 1 || key === "law" ? titles.get(box.parent) : null;
+    return matrix.flatMap((row, s) => row.map((x, y) => {
+      const state = row.length > 1 || key === "law" || key === "rewards"
+        ? { state: titles.get(box.key)[y] } : {};
+      return { row, y, x, said: { box: box.name, field, ...(up ? { given: up[s] } : {}), ...state } };
+    }));
+  }));
+}
+
+function labels(box) {
+  return box.states ? stateNames(box) : box.rewards.map((_, y) => String(y));
+}
+
+/** The number that a range stands for; anything else as it is. */
+export function base(x) {
+  const found = typeof x === "string" ? typedBase(x) : NaN;
+  return Number.isNaN(found) ? x : found;
+}
+
+/** A box without ranges. */
+function certain(box) {
+  return {
+    ...box,
+    rewards: box.rewards.map(base),
+    law: box.law.map((row) => row.map(base)),
+    ...pricedOf(box, (rows) => rows.map((row) => row.map(base))),
+  };
 }
 
 /** To the file format. */
 export function toFile(doc) {
   const name = new Map(doc.boxes.map((box) => [box.key, box.name]));
+  const text = (box) => Object.keys(RANGED).some((k) => box[k]?.flat().some((x) => typeof x === "string"));
+  const ranges = numbersOf(doc, doc.boxes.filter(text)).filter(({ x }) => base(x) !== x);
   return {
     format: "weitzman/1",
     objective: doc.objective,
     outside: doc.outside,
     ...termsOf(doc),
-    boxes: doc.boxes.map((box) => {
+    boxes: doc.boxes.map(certain).map((box) => {
       const root = box.parent === null;
       const time = doc.time ? { [doc.time]: costValue(timeOf(doc, box), root) } : {};
       return {
@@ -70,6 +122,7 @@ export function toFile(doc) {
         ...box.more,
       };
     }),
+    ...(ranges.length ? { ranges: ranges.map(({ x, said }) => ({ ...said, range: x })) } : {}),
   };
 }
 
@@ -91,7 +144,7 @@ export function timeOf(doc, box) {
 export function toProblem(doc, solved) {
   const place = new Map(doc.boxes.map((box, v) => [box.key, v]));
   const { factors, durations } = solved;
-  const boxes = doc.boxes.map((box, v) => ({
+  const boxes = doc.boxes.map(certain).map((box, v) => ({
     ...box,
     parent: box.parent === null ? -1 : place.get(box.parent),
     states: box.states && stateNames(box),
@@ -131,12 +184,12 @@ export function setEndless(doc, key, endless) {
 }
 
 export function stateNames(box) {
-  return box.states.map((s, y) => s || (box.rewards[y] === null ? "" : rewardName(box.rewards[y])));
+  return box.states.map((s, y) => s || (box.rewards[y] === null ? "" : rewardName(base(box.rewards[y]))));
 }
 
 /** How a state reads: its name, else its reward, else its number. */
 export function stateTitle(box, y) {
-  return box.states?.[y] || (box.rewards[y] === null ? `state ${y}` : shown(box.rewards[y]));
+  return box.states?.[y] || (box.rewards[y] === null ? `state ${y}` : shown(base(box.rewards[y])));
 }
 
 function shown(reward) {
@@ -260,9 +313,9 @@ export function setChance(doc, key, row, y, p) {
 /** Another chance of a state; the other chances of the row share the rest in proportion. */
 export function setChances(doc, key, row, y, p) {
   return changeBox(doc, key, (box) => {
-    const rest = box.law[row].reduce((sum, q, i) => (i === y ? sum : sum + Number(q)), 0);
+    const rest = box.law[row].reduce((sum, q, i) => (i === y ? sum : sum + Number(base(q))), 0);
     const others = box.law[row].length - 1;
-    const share = (q) => Number((rest > 0 ? ((1 - p) * q) / rest : (1 - p) / others).toPrecision(12));
+    const share = (q) => Number((rest > 0 ? ((1 - p) * base(q)) / rest : (1 - p) / others).toPrecision(12));
     const chance = (q, i) => (i === y ? p : share(q)); // 0.35, not 0.35000000000000003
     return { law: replaced(box.law, row, box.law[row].map(chance)) };
   });
@@ -320,7 +373,7 @@ function costValue(cost, root) {
 
 /** A reward that no state of a box has, since states are called by their rewards. */
 function freeReward(box) {
-  const known = box.rewards.filter((r) => typeof r === "number");
+  const known = box.rewards.map(base).filter((r) => typeof r === "number");
   return known.length ? Math.ceil(Math.max(...known)) + 10 : 0;
 }
 

@@ -2,7 +2,7 @@
 
 import { amount, el, name, number, refill } from "../page/text.js";
 import {
-  addState, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setEndless, setPrice,
+  addState, base, boxOf, changeBox, childrenOf, isEndless, removeState, setChance, setEndless, setPrice,
   setReward, setStateName, shapePrice, stateTitle, timeOf, within,
 } from "./edit.js";
 import { Fields, readNumber } from "./fields.js";
@@ -79,6 +79,7 @@ export class Editor {
       this.#price("cost", box.cost, box, up, titles),
       doc.time ? this.#price(doc.time, timeOf(doc, box), box, up, titles) : null,
       this.#states(box, up, titles),
+      el("p", { class: "hint" }, "A number that you are not sure of can be a range: 80/100/130."),
       up && !childrenOf(doc, key).length ? this.#endless(box) : null,
       el("div", { class: "line" },
         el("button", { type: "button", id: "add-state",
@@ -192,7 +193,7 @@ export class Editor {
     const v = doc.boxes.indexOf(box);
     this.sums.forEach(({ sum: cell, index }, s) => {
       const row = box.law[s];
-      const sum = row.reduce((a, p) => a + Number(p), 0);
+      const sum = row.reduce((a, p) => a + Number(base(p)), 0);
       const right = Math.abs(sum - 1) <= CLOSE;
       cell.textContent = Number.isFinite(sum) ? number(sum) : "?";
       cell.classList.toggle("wrong", !right);
@@ -201,7 +202,7 @@ export class Editor {
     });
     for (const input of this.place.querySelectorAll("input.figure")) {
       const bad = input.value.trim() === "" ? !input.placeholder
-        : typeof readNumber(input.value) !== "number";
+        : typeof base(readNumber(input.value)) !== "number";
       input.setAttribute("aria-invalid", String(bad));
     }
   }

@@ -1,7 +1,7 @@
 // The decision and the value, or what is wrong, in a few words.
 
 import { about, amount, el, margin, name, plural } from "../page/text.js";
-import { isEndless } from "./edit.js";
+import { base, isEndless } from "./edit.js";
 
 export function headline(doc, solved) {
   const first = solved.first_box === null ? ["Open nothing."]
@@ -30,11 +30,12 @@ const SAID = { cost: "cost", duration: "duration", factor: "factor" };
 
 /** What has to be entered before the boxes can be solved, or null: the first field in question. */
 export function toEnter(doc) {
-  const wrong = (x, what, box) => {
+  const wrong = (x, what, box, sure = true) => {
+    if (!sure && base(x) !== x) return null; // a range
     const of = box ? ` for ${box.name}` : "";
     if (x === "") return `Enter ${what}${of}.`;
     const more = /^[\d.]+ *[^\d\s]+$/.test(x) ? ` If “${x}” has a point between thousands, leave it out.` : "";
-    return typeof x === "string" ? `Enter ${what}${of} as a number, such as 1500, 40% or 1/2: “${x}” is none.${more}`
+    return typeof x === "string" ? `Enter ${what}${of} as a number, such as 1500, 40% or 1/2${sure ? "" : ", or as a range such as 80/100/130"}: “${x}” is none.${more}`
       : null;
   };
   const first = (list) => list.find((message) => message !== null) ?? null;
@@ -45,9 +46,9 @@ export function toEnter(doc) {
     if (box.name === "") return ["Enter a name for every box."];
     const prices = ["cost", doc.time].filter((what) => what && box[what]);
     return [
-      ...prices.flatMap((what) => box[what].flat().map((x) => wrong(x, `a ${SAID[what]}`, box))),
-      ...box.rewards.map((x, y) => wrong(x, `the reward of state ${y + 1}`, box)),
-      ...box.law.flatMap((row) => row.map((x, y) => wrong(x, `the chance of state ${y + 1}`, box))),
+      ...prices.flatMap((what) => box[what].flat().map((x) => wrong(x, `a ${SAID[what]}`, box, what === "factor"))),
+      ...box.rewards.map((x, y) => wrong(x, `the reward of state ${y + 1}`, box, false)),
+      ...box.law.flatMap((row) => row.map((x, y) => wrong(x, `the chance of state ${y + 1}`, box, false))),
       wrong(box.count, "the number of copies", box),
     ];
   }));

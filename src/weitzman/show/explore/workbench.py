@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from functools import partial
 from importlib.resources import files
 from itertools import count
@@ -27,7 +27,9 @@ from ...engine.what_if import break_even
 from ...errors import InvalidArgument, InvalidFile, WeitzmanError
 from ...files import json_format
 from ...files.documents import parse
-from ...files.instances import load, save
+from ...files.instances import read_table, save
+from ...files.ranges import Range, Ranges, number_of, with_numbers
+from ...files.tables import TableReading
 from ...forest.model import Forest
 from ...policy.frontier import Id
 from ...policy.payoff_laws import state_called
@@ -36,7 +38,7 @@ from ...policy.walk import Walk
 from ...questions.sweeps import tolerances
 from ..page import finite, forms
 from ..report import render
-from ..report.findings import answers, content, profiles_of, too_large
+from ..report.findings import answers, content, profiles_of, stated, too_large
 from ..report.sections import profiles
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -80,8 +82,8 @@ class OwnFile:
         return None if self.path is None else self._stamps.get(self.path)
 
     def save(
-        self, forest: Forest, name: object = None, *, own: bool = True, anyway: bool = False,
-        version: object = None,
+        self, forest: Forest, ranges: Sequence[Range] = (), name: object = None, *,
+        own: bool = True, anyway: bool = False, version: object = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write a forest; ``taken`` says that it was not written because another file is there.
 
@@ -108,7 +110,7 @@ class OwnFile:
                     why = f"{file} already exists, with other boxes. Nothing was saved."
                 message = f"{why} Replace the file, or save under another name."
                 return {"taken": True, "file": file, "message": message}
-            save(forest, path)
+            save(forest, path, ranges)
             self._stamps[path] = _stamp(path)
             self._written.add(path)
             self.path = path
@@ -145,15 +147,22 @@ def _stamp(path: str) -> str | None:
 MOST = 5000  # boxes that a page can hold and stay easy to use
 
 
-def document(forest: Forest) -> dict[str, Any]:
-    """A document of the format ``weitzman/1``, without kinds and with names for all boxes."""
+def document(forest: Forest, ranges: Sequence[Range] = ()) -> dict[str, Any]:
+    """A document of the format ``weitzman/1``, without kinds and with names for all boxes.
+
+    Its ranges stand for the numbers themselves: a distribution about another number is not kept.
+    """
     if len(forest) > MOST:
         raise InvalidArgument(
             f"the explorer shows at most {MOST} boxes, but there are {len(forest)}. weitzman "
             f"report and weitzman solve have no such limit. Boxes that are alike can be one box "
             f"with a count."
         )
-    text: dict[str, Any] = json.loads("".join(json_format.pieces(forest)))
+    kept = [
+        r if r.distribution is None or math.isclose(float(r.distribution.mean()), r.base)
+        else r._replace(distribution=None, written="") for r in ranges
+    ]  # fmt: skip
+    text: dict[str, Any] = json.loads("".join(json_format.pieces(forest, kept)))
     kinds = text.pop("kinds", {})
     for v, box in enumerate(text["boxes"]):
         kind = kinds.get(box.pop("kind", None), {})
@@ -169,6 +178,14 @@ def document(forest: Forest) -> dict[str, Any]:
 
 forest = json_format.forest  # that the page describes; the same messages as for a file
 
+
+def described(request: Any) -> tuple[Forest, Ranges]:
+    """The problem of a request, and its numbers that are not known for sure."""
+    text = _field(request, "document")
+    found = forest(text)
+    return found, json_format.ranges(text, found)
+
+
 _KEPT = 16  # solutions that may be asked about
 _EPISODES = 2000  # of a risk profile that is not exact
 Answer = dict[str, Any]
@@ -182,13 +199,13 @@ class Workbench:
     path : str, optional
         The file that is read now and written by ``save``. It may not exist yet.
     read : function, optional
-        How the problem is read, if not by :func:`load` from ``path``.
+        How the problem is read, if not by :func:`read_table` from ``path``.
     words : tuple of str
         What a box is called, and what is done with it.
     """
 
     def __init__(
-        self, path: str | None = None, *, read: Callable[[], Forest] | None = None,
+        self, path: str | None = None, *, read: Callable[[], TableReading] | None = None,
         words: tuple[str, ...] = ("box", "open"),
     ) -> None:  # fmt: skip
         self.own, self._read_own, self.words = OwnFile(path), read, words
@@ -216,11 +233,11 @@ class Workbench:
 
     def _load(self) -> Answer | None:
         path = self.own.path
-        read = self._read_own or (None if path is None else partial(load, path))
+        read = self._read_own or (None if path is None else partial(read_table, path))
         if read is None or (path is not None and not os.path.lexists(path)):
             return None
         self.own.seen()
-        return document(read())
+        return document(*read()[:2])
 
     def answer(self, what: str, request: bytes, name: str = "") -> Answer:
         """The answer to a question; ``ok`` is False if there is none, and ``message`` says why."""
@@ -296,9 +313,9 @@ class Workbench:
         return {"value": walk.worth()}
 
     def _save(self, request: Any) -> Answer:
-        problem, name = forest(_field(request, "document")), request.get("name")
+        problem, name = described(request), request.get("name")
         own, anyway = name is None or request.get("own") is True, request.get("anyway") is True
-        return self.own.save(problem, name, own=own, anyway=anyway, version=request.get("version"))
+        return self.own.save(*problem, name, own=own, anyway=anyway, version=request.get("version"))
 
     def _example(self, request: Any) -> Answer:
         text = files("weitzman.files").joinpath("demo.json").read_bytes()
@@ -309,11 +326,16 @@ class Workbench:
         return curve(_field(request, "document"), *wanted)
 
     def _answers(self, request: Any) -> Answer:
-        solution = solve(forest(_field(request, "document")))
-        return answers(solution, evaluate(solution))
+        problem, ranges = described(request)
+        solution = solve(problem)
+        found = answers(solution, evaluate(solution))
+        if ranges and found["swings"] is not None:
+            stated(solution, ranges, found["swings"])
+        return found
 
     def _report(self, request: Any) -> Answer:
-        found, title = content(forest(_field(request, "document"))), request.get("title")
+        problem, ranges = described(request)
+        found, title = content(problem, ranges=ranges), request.get("title")
         return {"html": render(found, title if isinstance(title, str) else None, self.words)}
 
     def _read(self, content: bytes, name: str) -> Answer:
@@ -325,7 +347,7 @@ class Workbench:
             path = os.path.join(folder, f"instance{suffix}")
             Path(path).write_bytes(content)
             try:
-                return {"document": document(load(path))}
+                return {"document": document(*read_table(path)[:2])}
             except WeitzmanError as error:  # the file of that name is the user's
                 text = str(error).replace(path, name)
                 start = f"Say which: weitzman explore {name} --sheet"  # the page has no options
@@ -346,7 +368,8 @@ _WIDER = 20.0  # the curve goes up and down by this factor of the risk tolerance
 _ROOM = 1.25  # the curve ends at this many times the highest cost that pays
 
 TERMS = ("rate", "risk_tolerance")
-WHAT = ("cost", "duration", "factor", "chance", "reward", *TERMS)
+_PRICED = ("cost", "duration", "factor")
+WHAT = (*_PRICED, "chance", "reward", *TERMS)
 
 
 def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str, Any]:
@@ -365,38 +388,39 @@ def curve(document: Any, box: Any, what: Any, row: Any, state: Any) -> dict[str,
     rows, states = f.laws[int(f.law[box])].shape
     if row >= rows or state >= states:
         raise InvalidFile(f"box {f.name(box)!r} has no such state.")
-    try:
-        holder, key = _place(document, box, what, row, state)
-        number = holder[key]
-    except (KeyError, TypeError):
-        raise InvalidFile(f"there is no {what.replace('_', ' ')} to change.") from None
-    if number is None:
-        raise InvalidFile("this state has no reward to change.")
-    now, place = float(number), (box, what, row, state)
-    grid, at = _grid(f, place, now)
+    change, now = _number(f, document["boxes"][box], (box, what, row, state))
+    grid, at = _grid(f, (box, what, row, state), now)
     x = [float(f"{number:.12g}") for number in grid.tolist()]  # 0.35, not 0.35000000000000003
     x[at] = now
-    changed = (_changed(document, place, tried) for tried in x)
-    solved = [solve(f if i == at else forest(other)) for i, other in enumerate(changed)]
+    solved = [solve(f if i == at else change(tried)) for i, tried in enumerate(x)]
     value, first = [s.value for s in solved], [s.first_box for s in solved]
     return {"x": x, "value": value, "first": first, "now": at}
 
 
-def _place(document: Any, box: int, what: str, row: int, state: int) -> tuple[Any, Any]:
-    """The list or object that holds a number of the document, and its key there."""
+def _number(
+    f: Forest, entry: dict[str, Any], place: tuple[Any, ...]
+) -> tuple[Callable[[float], Forest], float]:
+    """What changes a number of the forest, and the number as it is."""
+    box, what, row, state = place
     if what in TERMS:
-        return document, what
-    entry = document["boxes"][box]
-    if what == "reward":
-        return entry["rewards"], state
-    if what == "chance":
-        return (entry["law"][row] if entry.get("parent") is not None else entry["law"]), state
-    holder: Any = entry
-    key: Any = what
-    for at in (state,) if entry.get("parent") is None else (row, state):
-        if isinstance(holder[key], list):  # one number for each row, and in it for each state
-            holder, key = holder[key], min(at, len(holder[key]) - 1)
-    return holder, key
+        now = getattr(f, what)
+        if now is None:
+            raise InvalidFile(f"there is no {what.replace('_', ' ')} to change.")
+        return lambda x: f.changed(**{what: x}), float(now)
+    up, own = int(f.parent[box]), f.states(box)[state]
+    given: str | None = None if up < 0 else f.states(up)[row]
+    if what in _PRICED:  # one price, or one for each state of the parent, each perhaps a list
+        prices = entry.get(what)
+        rows = prices if up >= 0 and isinstance(prices, list) else [prices]
+        own = own if isinstance(rows[0], list) else None
+        given = given if isinstance(prices, list) else None
+    field = {"chance": "probability"}.get(what, what)
+    asked = Range(f.name(box), field, 0, 0, 0, None if what == "reward" else given, own)
+    try:
+        now = number_of(f, *asked[:2], *asked[5:7])
+    except InvalidArgument:
+        raise InvalidFile(f"there is no {what} to change in this state.") from None
+    return lambda x: with_numbers(f, [(asked, x)]), now
 
 
 def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, int]:
@@ -430,22 +454,3 @@ def _grid(f: Forest, place: tuple[Any, ...], now: float) -> tuple[FloatArray, in
     before = max(round((now - low) / step), int(now > low))
     step = (now - low) / before if before else step
     return np.asarray(low + step * np.arange(steps + 1), np.float64), before
-
-
-def _changed(document: Any, place: tuple[Any, ...], number: float) -> Any:
-    """The document with another number; the other chances of a row share what is left."""
-    if place[1] in TERMS:
-        return {**document, place[1]: number}
-    boxes = list(document["boxes"])
-    boxes[place[0]] = deepcopy(boxes[place[0]])
-    changed = {**document, "boxes": boxes}
-    holder, key = _place(changed, *place)
-    if place[1] == "chance":
-        chances = np.array(holder, np.float64)
-        others = np.delete(np.arange(len(chances)), key)
-        rest = chances[others].sum()
-        share = chances[others] / rest if rest > 0 else np.full(len(others), 1 / len(others))
-        chances[others] = (1 - number) * share
-        holder[:] = chances.tolist()
-    holder[key] = number
-    return changed

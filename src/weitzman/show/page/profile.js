@@ -3,7 +3,7 @@
 import { ticks } from "./chart.js";
 import { el, inUnit, number, percent, refill, svg } from "./text.js";
 
-const FRAME = { top: 26, bottom: 44, left: 46, right: 16, narrowest: 260 };
+const FRAME = { top: 32, bottom: 44, left: 46, right: 16, narrowest: 260 };
 const NOTHING_WIDTH = 110; // width of the words "doing nothing", about
 const FIGURE_WIDTH = 7; // width of a digit on an axis, about
 
@@ -40,14 +40,18 @@ function profilePicture(laws, nothing, minimize, wide, high) {
     line({ class: "axis", x1: FRAME.left, x2: wide - FRAME.right, y1: floor, y2: floor }),
     along.map((t) => [line({ class: "axis", x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
       text(x(t), floor + 16, "middle", shortNumber(t))]),
-    nothing === null ? null : [line({ class: "nothing", x1: x(nothing), x2: x(nothing), y1: FRAME.top, y2: floor }),
-      x(nothing) > wide - NOTHING_WIDTH // at the right edge the words stand before the line
-        ? text(x(nothing) - 5, floor - 8, "end", "doing nothing", { class: "axis-title" })
-        : text(x(nothing) + 5, FRAME.top + 2, "start", "doing nothing", { class: "axis-title" })],
+    nothing === null ? null : [line({ class: "nothing", x1: x(nothing), x2: x(nothing), y1: FRAME.top - 10, y2: floor }),
+      text(...besideNothing(x(nothing), wide), "doing nothing", { class: "axis-title" })],
     [...laws.entries()].reverse().map(([i, law]) => svg("path", { class: `law law-${i}`, fill: "none", d: stairs(law, x, y, wide) },
       svg("title", {}, law.name))),
     text(FRAME.left, 11, "start", "chance of x or less", { class: "axis-title" }),
     text(FRAME.left, high - 8, "start", title, { class: "axis-title" }));
+}
+
+/** The words stand above the curves, before the line at the right edge. */
+function besideNothing(at, wide) {
+  const last = at > wide - NOTHING_WIDTH;
+  return [last ? at - 5 : at + 5, FRAME.top - 8, last ? "end" : "start"];
 }
 
 /** An amount on an axis: thousands and millions by letters, without the unit. */

@@ -193,7 +193,7 @@ class _Size(NamedTuple):
     seen: int
 
 
-_FILE, PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(142, 38, 108, 9, 16, 23, 11)
+_FILE, PAGE = _Size(190, 40, 118, 14, 23, 31, 16), _Size(142, 38, 118, 9, 16, 20, 11)
 _MARGIN = 4
 _LEAVES = 9  # of a tree that fits a screen
 
@@ -267,10 +267,11 @@ def chart(
             way = h("path", d=f"M{x:g} {y:g} {bend} L{x1:g} {y1:g}", stroke_opacity="0.45", **line)
             text = f"{shortened(d.seen, size.seen)} ({percent(d.chance)})"
             parts.append(h("g", way, _text(text, x1 - 5, y1 - 5, text_anchor="end", font_size=11)))
+    fits = all(len(f"{verb} {d.box}") <= size.letters for d in found if d.action != STOP)
     for i, d in enumerate(found):
         (first, second), stop = lines_of(d, say, verb), d.action == STOP
-        # where verb and name do not fit, the name alone
-        head = first if stop or d.taken or len(first) <= size.letters else d.box
+        # where verbs and names do not fit, names alone
+        head = first if stop or d.taken or fits else d.box
         middle: dict[str, Any] = {"x": p.x[i] + size.wide / 2, "text_anchor": "middle"}
         about = printable(f"{first}; {second}; reached with chance {percent(d.reached)}")
         frame = h(

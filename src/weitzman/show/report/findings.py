@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 TOP, RUNS = 300, 20  # boxes that a report shows, and runs of a fitted model that may be started
 
+_SHOWN = 4  # digits of amounts, counted from the spread of all amounts
 _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
@@ -74,7 +75,7 @@ class Profile(NamedTuple):
     mean: float
 
 
-# what the ranges of a sheet do: in cases, for two numbers at once, and in random draws
+# of the ranges of a sheet: cases, two numbers at once, and random draws
 Uncertain = tuple[sweeps.Scenarios, sweeps.TwoWay | None, sweeps.Uncertainty | None]
 
 
@@ -108,8 +109,8 @@ class Content:
 
     @property
     def amounts(self) -> Amounts:
-        """How amounts of the problem are written."""
-        return self.forest.amounts
+        """How amounts of the problem are written: in a report nobody reads six digits."""
+        return self.forest.amounts._replace(digits=_SHOWN)
 
     @property
     def quantiles(self) -> tuple[float, float]:
@@ -173,8 +174,8 @@ def content(
     )  # fmt: skip
 
 
-def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
-    """Numbers with a range move from end to end, in the tornado too; the others by a share."""
+def stated(solution: Solution, ranges: Ranges, swings: Found) -> sweeps.Scenarios:
+    """A tornado in which numbers with a range move from end to end; the others, by a share."""
     f, ends = solution.forest, range(len(ranges))
     moved = sweeps.scenarios(f, ranges, {f"{i} {e}": {i: e} for i in ends for e in ("low", "high")})
     stated = {(r.box, _NUMBERS[r.field]) for r in ranges}
@@ -192,6 +193,12 @@ def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
         })  # fmt: skip
     swings["rows"] = sorted(rows, key=lambda row: -abs(row["high"] - row["low"]))[:_ROWS]
     swings["stated"] = True
+    return moved
+
+
+def _uncertain(solution: Solution, ranges: Ranges, swings: Found) -> Uncertain:
+    """What ranges do, in cases, for two numbers at once, and in random draws."""
+    f, moved = solution.forest, stated(solution, ranges, swings)
     width = np.abs(moved.value[1::2] - moved.value[::2])
     widest = np.argsort(-width, kind="stable")[:2].tolist()
     pair = sweeps.two_way(f, ranges, *widest, steps=_PAIRS) if len(widest) == 2 else None
@@ -207,8 +214,8 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
 
     if not isinstance(model, RunModel):
         raise InvalidArgument(
-            f"a report needs a forest, a solution, a search, a fitted model or a back-test, but "
-            f"got a {type(model).__name__}."
+            f"a report needs a forest, a solution, a search or a fitted model, but got a "
+            f"{type(model).__name__}."
         )
     steps = tuple(f"run to step {step}" for step in model.rungs)
     forest = replace(model.lines(runs), names=steps)
@@ -331,7 +338,8 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     pools = {"factors": f.factors, "durations": f.durations}
     time = {name: pool for name, pool in pools.items() if pool is not None}
     return {
-        "minimize": f.minimize, "outside": f.outside, "amounts": f.amounts._asdict(),
+        "minimize": f.minimize, "outside": f.outside,
+        "amounts": f.amounts._replace(digits=_SHOWN)._asdict(),
         "risk": f.risk_tolerance, "prizes": int(f.prizes),
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),

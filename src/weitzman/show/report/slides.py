@@ -23,7 +23,9 @@ from .decision_tree import PAGE, STOP, fitting, lines_of, places
 from .findings import Content
 
 _BARS = 10  # of the tornado
-_INK, _MUTED, _LOW, _HIGH = "1B2A33", "5B6870", "9BCDEB", "0072B2"
+_TITLE = 80  # letters of a title in two large lines
+_GROUPED = 20.0  # a range from which on amounts along an axis are whole numbers
+_INK, _MUTED, _GRID, _LOW, _HIGH = "1B2A33", "5B6870", "DDE2E5", "9BCDEB", "0072B2"
 _TOP, _LEFT, _WIDE, _HIGH_ROOM = 1.5, 0.6, 12.1, 5.5  # inches below the title
 
 
@@ -50,7 +52,7 @@ def write_slides(c: Content, path: str, title: str | None, words: tuple[str, ...
         place = slide.shapes.title
         place.left, place.top, place.width, place.height = _inches(_LEFT, 0.4, _WIDE, 1.0)
         place.text_frame.text, place.text_frame.word_wrap = heading, True
-        _look(place.text_frame, 28, bold=True)
+        _look(place.text_frame, 28 if len(heading) <= _TITLE else 22, bold=True)
         draw(slide, c)
         _say(slide, printable(title or ""), (_LEFT, 7.05, _WIDE, 0.3), 10, _MUTED)
     with explained(path, "written"), replacing(path) as file:
@@ -73,17 +75,25 @@ def _look(
     frame: Any, size: float, color: str = _INK, bold: bool = False, middle: bool = False
 ) -> None:
     for line in frame.paragraphs:
-        line.alignment = _part("enum.text").PP_ALIGN.CENTER if middle else None
+        line.alignment = getattr(_part("enum.text").PP_ALIGN, "CENTER" if middle else "LEFT")
         line.font.size, line.font.bold = _part("util").Pt(size), bold
         line.font.color.rgb = _color(color)
 
 
 def _say(
-    slide: Any, text: str, place: tuple[float, ...], size: float, color: str = _INK, **how: bool
+    slide: Any,
+    text: str,
+    place: tuple[float, ...],
+    size: float,
+    color: str = _INK,
+    bold: bool = False,
+    tight: bool = False,
 ) -> None:
     frame = slide.shapes.add_textbox(*_inches(*place)).text_frame
-    frame.text, frame.word_wrap = text, True
-    _look(frame, size, color, **how)
+    frame.text, frame.word_wrap = text, not tight
+    if tight:
+        frame.margin_left = frame.margin_right = _inches(0.05)[0]
+    _look(frame, size, color, bold)
 
 
 def _decision(plain: Any, slide: Any, c: Content) -> None:
@@ -123,13 +133,18 @@ def _tree(verb: str, slide: Any, c: Content) -> None:
             line.end_connect(box, 1)  # to the left side
             line.line.color.rgb = _color(_MUTED)
             text = f"{shortened(d.seen, PAGE.seen)} ({percent(d.chance)})"
-            where = left - scale * PAGE.across, top - 0.04, scale * PAGE.across, 0.25
-            _say(slide, text, where, 600 * scale, _MUTED)
+            half = scale * PAGE.across / 2  # after the bend of the line
+            _say(
+                slide, text, (left - half, top - 0.03, half, 0.25), 550 * scale, _MUTED, tight=True
+            )
         made.append(box)
 
 
-def _chart(slide: Any, kind: str, data: Any, unit: str, what: str) -> Any:
-    """A chart with a legend, names at its edge, and a title of the axis of amounts."""
+def _chart(slide: Any, kind: str, data: Any, unit: str, what: str, wide: float) -> Any:
+    """A chart with a legend, names at its edge, and a title of the axis of amounts.
+
+    ``wide`` is the range of the amounts.
+    """
     types = _part("enum.chart")
     place = _inches(_LEFT, _TOP, _WIDE, _HIGH_ROOM)
     chart = slide.shapes.add_chart(getattr(types.XL_CHART_TYPE, kind), *place, data).chart
@@ -142,6 +157,12 @@ def _chart(slide: Any, kind: str, data: Any, unit: str, what: str) -> Any:
     if not bars:
         low, amounts = amounts, low
     low.tick_label_position = types.XL_TICK_LABEL_POSITION.LOW
+    for axis in (low, amounts):
+        if axis.has_major_gridlines:
+            axis.major_gridlines.format.line.color.rgb = _color(_GRID)
+    if wide >= _GROUPED:
+        amounts.tick_labels.number_format = "#,##0"
+        amounts.tick_labels.number_format_is_linked = False
     amounts.has_title = True
     amounts.axis_title.text_frame.text = printable(f"{what} ({unit})" if unit else what)
     return chart
@@ -158,7 +179,12 @@ def _tornado(rows: list[dict[str, Any]], slide: Any, c: Content) -> None:
     data.categories = [printable(r.get("title") or name) for r, name in of]
     for key, label in (("low", "number lowered"), ("high", "number raised")):
         data.add_series(label, [r[key] for r in rows[::-1]])
-    chart = _chart(slide, "BAR_CLUSTERED", data, c.forest.unit, "value")
+    ends = np.array([[r["low"], r["high"]] for r in rows])
+    wide = float(np.ptp(ends)) or 1.0
+    chart = _chart(slide, "BAR_CLUSTERED", data, c.forest.unit, "value", wide)
+    step = 10.0 ** np.floor(np.log10(wide))  # the axis begins and ends at round numbers
+    chart.value_axis.minimum_scale = float(step * np.floor(ends.min() / step))
+    chart.value_axis.maximum_scale = float(step * np.ceil(ends.max() / step))
     chart.plots[0].overlap, chart.plots[0].gap_width = 100, 40
     chart.value_axis.crosses_at = c.solution.value  # bars start at the value as things stand
     for series, color in zip(chart.plots[0].series, (_LOW, _HIGH), strict=True):
@@ -173,13 +199,18 @@ def _payoff(c: Content) -> str:
 def _profile(slide: Any, c: Content) -> None:
     """Distribution functions as steps, one line for each policy."""
     data = _part("chart.data").XyChartData()
+    ends = np.array([[x[0], x[-1]] for _, x, _, _ in c.profiles])
+    left, right = float(ends.min()), float(ends.max())
+    most = max(len(x) for _, x, _, _ in c.profiles)
     for title, x, p, mean in c.profiles:
         series = data.add_series(f"{title} (mean {sections.brief(c.amounts, mean)})")
-        below = np.concatenate([[0.0], p[:-1]])
-        for at, low, high in zip(x.tolist(), below.tolist(), p.tolist(), strict=True):
-            series.add_data_point(at, low)
-            series.add_data_point(at, high)
-    chart = _chart(slide, "XY_SCATTER_LINES_NO_MARKERS", data, c.forest.unit, _payoff(c))
+        more = most - len(x)  # LibreOffice draws no line that has fewer points than a later one
+        at = np.concatenate([[left], np.repeat(x, 2), np.full(1 + 2 * more, right)])
+        chance = np.concatenate([[0.0, 0.0], np.repeat(p, 2)[:-1], np.ones(1 + 2 * more)])
+        for point in zip(at.tolist(), chance.tolist(), strict=True):
+            series.add_data_point(*point)
+    kind = "XY_SCATTER_LINES_NO_MARKERS"
+    chart = _chart(slide, kind, data, c.forest.unit, _payoff(c), right - left)
     chart.value_axis.maximum_scale, chart.value_axis.minimum_scale = 1, 0
     chart.value_axis.tick_labels.number_format = "0%"
     chart.value_axis.tick_labels.number_format_is_linked = False

@@ -1,9 +1,10 @@
-"""DyHPO of Syne Tune 0.13, one worker, asked through lines of JSON.
+"""A scheduler of Syne Tune 0.13, one worker, asked through lines of JSON.
 
 A program of its own, since Syne Tune needs an older NumPy: :mod:`.syne_tune_peers` starts it with
-the Python of another environment. The first line of the input has the candidates as points and the
-number of categories of each coordinate. Then each line of the output asks for a row of a run, and
-the next line of the input has its score (null if it has diverged) and whether the run is over.
+the Python of another environment. The first line of the input has the scheduler, a seed, the
+candidates as points and the number of categories of each coordinate. Then each line of the output
+asks for a row of a run, and the next line of the input has its score (null if it has diverged) and
+whether the run is over.
 """
 
 import datetime
@@ -11,15 +12,33 @@ import json
 import logging
 import sys
 import warnings
+from functools import partial
 
 answers, sys.stdout = sys.stdout, sys.stderr  # importing Syne Tune prints
 
 from syne_tune.backend.trial_status import Trial  # noqa: E402
 from syne_tune.config_space import choice, uniform  # noqa: E402
-from syne_tune.optimizer.baselines import DyHPO  # noqa: E402
+from syne_tune.optimizer.baselines import PASHA, DyHPO  # noqa: E402
+from syne_tune.optimizer.schedulers.searchers.dyhpo.dyhpo_searcher import (  # noqa: E402
+    MyGPMultiFidelitySearcher,
+)
 
 logging.disable(logging.WARNING)
 warnings.simplefilter("ignore")
+
+
+_new = MyGPMultiFidelitySearcher._extended_configs_new
+
+
+def _new_if_any(self: object, *args: object) -> object:
+    """New candidates to score; once all have been started there are none, which raises."""
+    try:
+        return _new(self, *args)
+    except ValueError:
+        return []
+
+
+MyGPMultiFidelitySearcher._extended_configs_new = _new_if_any
 
 
 def main() -> None:
@@ -37,9 +56,10 @@ def main() -> None:
     free: dict[str, list[int]] = {}
     for run, config in enumerate(configs):
         free.setdefault(json.dumps(config), []).append(run)
-    scheduler = DyHPO(
+    make = {"DyHPO": partial(DyHPO, rung_increment=1), "PASHA": PASHA}[told["scheduler"]]
+    scheduler = make(
         {**space, "epochs": told["most"]}, metric="score", resource_attr="epoch", mode="max",
-        max_resource_attr="epochs", grace_period=1, rung_increment=1, random_seed=0,
+        max_resource_attr="epochs", grace_period=1, random_seed=told["seed"],
         search_options={"restrict_configurations": configs, "debug_log": False},
     )  # fmt: skip
     runs: list[int] = []
