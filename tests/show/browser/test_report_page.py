@@ -136,7 +136,7 @@ def test_costs_begin_as_they_are_now(read):
     assert {"cost of opening", "expected value", "0", "10", "30"} <= set(words)  # axes
 
 
-def test_a_search_under_way_goes_on_from_where_it_stands(read):
+def test_a_search_under_way_continues_from_where_it_stands(read):
     search = weitzman.Search(weitzman.solve(paper()))
     search.tell("A", 1)
     visitor = read(search)
