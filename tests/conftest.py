@@ -32,7 +32,7 @@ WARMUP = pytest.StashKey[subprocess.Popen[bytes]]()
 SLOW = {
     "backtest/test_backtest_benchmark.py", "backtest/test_backtest_samplers.py",
     "bounds/test_lazy.py", "bounds/test_lazy_search.py", "bounds/test_truncate.py",
-    "bounds/test_truncate_benchmark.py", "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
+    "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
     "cli/test_cli_warmup.py", "engine/test_edges_of_numbers.py",
     "engine/test_evaluation_of_large_trees.py", "engine/test_interruption.py",
     "engine/test_local_cluster.py", "engine/test_same_bits.py", "files/test_fuzz.py",

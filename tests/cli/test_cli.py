@@ -101,8 +101,8 @@ def test_solve_prints_json(boxes, capsys):
 
 
 def test_infinite_indices_are_null_in_json(tmp_path, capsys):
-    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [1], "law": [1]}, outside=5)
-    assert main(["solve", path, "--json", "--clip"]) == 0
+    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [None], "law": [1]}, outside=5)
+    assert main(["solve", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["boxes"] == [{"name": "0", "index": [None]}]
 
 
@@ -132,9 +132,9 @@ def test_options_reach_the_solver(boxes, capsys, monkeypatch):
         return weitzman.solve(forest)
 
     monkeypatch.setattr("weitzman.engine.solver.solve", solve)
-    options = ["--exact", "--clip", "--tolerance", "1e-3", "--threads", "2"]
+    options = ["--exact", "--tolerance", "1e-3", "--threads", "2"]
     assert main(["solve", boxes, *options]) == 0
-    assert seen == {"exact": True, "clip": True, "tolerance": 1e-3, "threads": 2, "progress": None}
+    assert seen == {"exact": True, "tolerance": 1e-3, "threads": 2, "progress": None}
 
 
 def test_check_says_ok_and_the_size(tmp_path, capsys):

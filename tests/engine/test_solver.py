@@ -400,18 +400,6 @@ def test_tiny_probabilities_keep_their_digits():
     assert s.value == pytest.approx(3.0, rel=1e-12)
 
 
-def test_clipping_changes_the_value_by_nothing():
-    rng = np.random.default_rng(21)
-    for _ in range(20):
-        f = with_outside(random_forest(rng, 50), 0.6)
-        plain, clipped = solve(f, exact=True), solve(f, exact=True, clip=True)
-        assert clipped.value == pytest.approx(plain.value, abs=1e-13)
-        for box in range(len(f)):
-            over = plain.indices(box) > 0.6
-            assert clipped.indices(box)[over] == pytest.approx(plain.indices(box)[over], abs=1e-12)
-            assert (clipped.indices(box)[plain.indices(box) < 0.6 - 1e-12] == -np.inf).all()
-
-
 def test_progress_is_told_and_reaches_the_end():
     calls = []
     f = random_forest(np.random.default_rng(2), 300)

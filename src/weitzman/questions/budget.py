@@ -359,7 +359,7 @@ class _Market:
         costs = Pool(price * f.costs.data, f.costs.start, f.costs.shape)
         solution = solve(replace(f, costs=costs), exact=len(f) < 1000, threads=self.threads)
         policy = Policy.of(f, *solution.index_columns())
-        return policy, evaluate(policy, threads=self.threads)
+        return policy, evaluate(policy)
 
     def ends(self) -> list[Corner]:
         """The policy of least spend and that of most reward; one only if they are the same."""
