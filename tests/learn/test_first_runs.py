@@ -63,7 +63,7 @@ def test_where_everything_is_free_each_row_costs_the_same():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_of_each_level_go_on_and_ever_fewer(seed):
+def test_the_best_of_each_level_continue_and_ever_fewer(seed):
     random = np.random.default_rng(seed)
     scores = random.normal(size=(16, 1)) * np.ones(12)
     levels = OwnLevels.of(curves_of(scores, np.ones((16, 12))))
