@@ -35,7 +35,7 @@ SLOW = {
     "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
     "cli/test_cli_warmup.py", "engine/test_edges_of_numbers.py",
     "engine/test_evaluation_of_large_trees.py", "engine/test_interruption.py",
-    "engine/test_local_cluster.py", "engine/test_same_bits.py", "files/test_fuzz.py",
+    "engine/test_local_cluster.py", "engine/test_bitwise_identical.py", "files/test_fuzz.py",
     "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py", "learn/test_log_fuzz.py",
     "learn/test_noise.py", "policy/test_faulty_disk.py", "policy/test_interpreters.py",
     "policy/test_journal_faults.py", "policy/test_journal_trouble.py",

@@ -546,7 +546,7 @@ def test_standard_input_and_output(boxes):
     [["report", "{0}", "-o", "{0}"], ["convert", "{0}", "-o", "{0}"],
      ["truncate", "{0}", "--gap", "1", "-o", "{0}"], ["convert", "{0}", "-o", "{1}"]],
 )  # fmt: skip
-def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command):
+def test_an_output_that_is_an_input_is_rejected(boxes, tmp_path, capsys, command):
     page, link = tmp_path / "page.html", tmp_path / "link.json"
     link.symlink_to(boxes)
     if command[0] == "report":  # the ending alone would refuse a .json
@@ -559,7 +559,7 @@ def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command)
 
 
 @pytest.mark.parametrize("command", [["convert", "-", "-o"], ["report", "-", "-o"]])
-def test_an_output_that_is_standard_input_is_refused(boxes, tmp_path, command):
+def test_an_output_that_is_standard_input_is_rejected(boxes, tmp_path, command):
     page = tmp_path / ("page.html" if command[0] == "report" else "page.json")
     page.write_bytes(Path(boxes).read_bytes())
     with page.open("rb") as file:

@@ -282,7 +282,7 @@ def test_a_new_model_keeps_the_place_along_the_line():
         )
 
 
-def test_a_policy_that_never_stops_is_refused():
+def test_a_policy_that_never_stops_is_rejected():
     policy = Policy.of(endless_line(), np.array([0, 1]), np.full(3, 11.0))
     for follow in (weitzman.evaluate, lambda p: weitzman.simulate(p, 10, 1)):
         with pytest.raises(

@@ -338,7 +338,7 @@ def test_splitting_a_state_changes_nothing(problem, data):
 # -- scale, determinism, extremes --------------------------------------------------------------
 
 
-def test_same_bits_whatever_the_number_of_threads():
+def test_bitwise_identical_whatever_the_number_of_threads():
     rng = np.random.default_rng(3)
     n = 6000
     f = Forest.from_arrays(

@@ -270,7 +270,7 @@ def test_the_currency_of_a_number_format_is_the_unit(tmp_path, form, unit):
     assert load(path).unit == unit
 
 
-def test_two_currencies_in_number_formats_are_refused(tmp_path):
+def test_two_currencies_in_number_formats_are_rejected(tmp_path):
     path = tmp_path / "a.xlsx"
     book, sheet = book_of(path, [("A", None, None, "x", 10, 1, 1)])
     sheet["E2"].number_format, sheet["G2"].number_format = "#,##0 [$€-407]", '"$"#,##0'

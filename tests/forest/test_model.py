@@ -234,7 +234,7 @@ def test_one_new_cost_a_box():
         Forest.from_arrays(**GOOD).changed(cost={"a": 2.0, 0: 3.0})
 
 
-def test_positions_are_refused_where_states_are_named_by_numbers():
+def test_positions_are_rejected_where_states_are_named_by_numbers():
     # 1 could be a position or a reward: a wrong guess would be recorded as an observation
     f = Forest.from_arrays(
         parent=[-1], cost=[1], rewards=[50, 10], law=[[0.5, 0.5]], states=[["50", "10"]]
@@ -248,12 +248,12 @@ def test_positions_are_refused_where_states_are_named_by_numbers():
     assert words.state(0, 1) == words.state(0, "bad") == 1
 
 
-def test_an_empty_name_is_refused():
+def test_an_empty_name_is_rejected():
     with pytest.raises(InvalidForest, match="one is empty"):
         Forest.from_arrays(**but(names=["a", "", "c"]))
 
 
-def test_mix_ups_are_told_apart():
+def test_mix_ups_are_detected():
     f = Forest.from_arrays(**GOOD)
     with pytest.raises(WeitzmanError, match=r"solve needs a Forest, but got a str.*load"):
         solve("boxes.json")

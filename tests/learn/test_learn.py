@@ -102,7 +102,7 @@ def test_diverged_runs_are_gone():
     assert model.next_index([1, 2], [0.5, np.nan]) == -np.inf
 
 
-def test_a_log_without_any_score_is_refused():
+def test_a_log_without_any_score_is_rejected():
     with pytest.raises(InvalidArgument, match="all 2 of its rows are blank"):
         learn.fit(table([[np.nan], [np.nan]]), price=1.0)
 

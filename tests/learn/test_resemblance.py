@@ -162,7 +162,7 @@ def test_indices_are_those_of_a_plain_recursion(seed):
     assert found == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
 
 
-def test_a_run_that_was_cut_off_may_go_on_as_others_did():
+def test_a_run_that_was_cut_off_may_continue_as_others_did():
     scores = [[0.1, 0.9], [0.1, 0.5], [0.1, 0.7], [0.1, 0.3], [0.1]]
     rows = [(i, t + 1, x) for i, run in enumerate(scores) for t, x in enumerate(run)]
     run, step, score = zip(*rows, strict=True)

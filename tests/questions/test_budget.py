@@ -102,7 +102,7 @@ def test_a_target_with_a_given_chance():
         questions.cheapest(box, target=10, chance=0.999)
 
 
-def test_bad_budgets_are_refused():
+def test_bad_budgets_are_rejected():
     box = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
     with pytest.raises(InvalidArgument, match="at least 0, the least that any policy spends"):
         questions.within_budget(box, -1.0)

@@ -288,7 +288,7 @@ def test_a_long_search():
     assert "opening" in ax.get_xlabel()
 
 
-def test_line_colors_where_to_go_on():
+def test_line_colors_where_to_continue():
     law = [[0.5, 0.5], [0.25, 0.75]]
     solution = weitzman.solve(weitzman.line(([1, 0], law), length=5, rewards=[0, 8], cost=1))
     ax = plot.solution(solution)  # a single line is drawn as a map
@@ -385,7 +385,7 @@ def test_without_matplotlib_a_clear_word():
 
 @pytest.mark.parametrize("draw", [plot.forest, plot.phi, plot.capped_value, plot.payoff, plot.line,
                                   plot.openings, plot.break_even, plot.solution])  # fmt: skip
-def test_a_forest_that_is_not_solved_is_refused(draw):
+def test_a_forest_that_is_not_solved_is_rejected(draw):
     with pytest.raises(weitzman.errors.InvalidArgument, match=r"needs a solution.*solve\(forest\)"):
         draw(chests())
     assert plt.get_fignums() == []  # and no empty figure is left behind

@@ -324,7 +324,7 @@ def test_the_command(tmp_path, capsys):
     assert "<title>Ours</title>" in target.read_text("utf-8")
 
 
-def test_what_the_command_refuses(tmp_path, capsys):
+def test_what_the_command_rejects(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "other.db").write_bytes(b"SQLite format 3\0" + bytes(200))
     weitzman.save(paper(), tmp_path / "boxes.json")
@@ -343,7 +343,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
     assert not (tmp_path / "r.html").exists()
 
 
-def test_what_the_function_refuses(tmp_path):
+def test_what_the_function_rejects(tmp_path):
     with pytest.raises(
         weitzman.errors.InvalidArgument, match="a search or a fitted model, but got a str"
     ):
