@@ -58,7 +58,7 @@ def _column_options(command: F) -> F:
 @_column_options
 @click.option(
     "--instance", metavar="COLUMN",
-    help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
+    help="Column that distinguishes repetitions of the same runs (a seed). One repetition is "
     "searched, the others are its log.",
 )  # fmt: skip
 @click.option(
@@ -67,7 +67,7 @@ def _column_options(command: F) -> F:
 @click.option(
     "--log-runs", type=WHOLE, metavar="N",
     help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
-    "log; methods start from nothing, with their documented options.",
+    "log; methods use their documented options.",
 )  # fmt: skip
 @common.number_option("--repeats", "Logs for each task", 5)
 @common.number_option("--orders", "Orders for each log", 10)

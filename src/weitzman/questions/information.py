@@ -240,7 +240,7 @@ def _drawn(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment(ResultTable):
-    """One alternative of each group, chosen beforehand, and a bound on how good the choice is.
+    """One alternative of each group, chosen in advance, and a bound on how good the choice is.
 
     Attributes
     ----------

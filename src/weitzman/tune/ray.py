@@ -383,7 +383,7 @@ class Owner:
 
     Each owner has the next number, and a file of that number that only one process can create. Who
     does not have the highest number is no longer the owner, which is checked before each decision:
-    so a process that was stopped for however long cannot go on after another one has taken over.
+    so a process that was stopped for however long cannot continue after another one has taken over.
     The files lie beside the folder, because Ray would copy a file within it back and forth.
     """
 

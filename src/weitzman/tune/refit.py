@@ -84,7 +84,7 @@ class Refit:
         return _learned_without_log(race, self._first)
 
     def _idle(self, seen: int) -> bool:
-        """Whether none of the first runs is to go on, by what was known of fewer reports."""
+        """Whether none of the first runs is to continue, by what was known of fewer reports."""
         if seen <= self._fitted or not isinstance(self._race.model, FirstRuns):
             return False
         move = self._race.peek()
