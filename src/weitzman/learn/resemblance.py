@@ -400,6 +400,16 @@ def fit(
         log; a number states its standard deviation. Then every score counts as the mean of its
         re-evaluations, in the log and in the search.
 
+    Returns
+    -------
+    ResemblanceModel
+        ``lines(n)`` is a forest of n new runs; ``tune.optimize`` searches with it.
+
+    See Also
+    --------
+    weitzman.learn.from_nothing : A model without a log.
+    weitzman.learn.diagnose : How good the forecasts are.
+
     Examples
     --------
     >>> from weitzman import learn

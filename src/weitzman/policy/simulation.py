@@ -269,6 +269,15 @@ def simulate(
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
+    Returns
+    -------
+    Simulation
+        Payoff, reward, spend and openings of all episodes.
+
+    See Also
+    --------
+    weitzman.evaluate : Exact expectations.
+
     Examples
     --------
     >>> import weitzman
@@ -622,6 +631,11 @@ def payoff_law(
     are discounted to the start; with several prizes, a payoff is their sum less all costs. ``how``
     of the result says whether it is simulated, with ``episodes`` and ``rng`` as in
     :func:`simulate`.
+
+    Returns
+    -------
+    PayoffLaw
+        Values and their probabilities; ``how`` is "exact" or "simulated".
 
     Examples
     --------
