@@ -268,8 +268,7 @@ def test_ray_folders(tmp_path):
 
 
 @pytest.mark.slow
-def test_ray_results(tmp_path):
-    ray = pytest.importorskip("ray")
+def test_ray_results(tmp_path, ray_session):
     from ray import tune as ray_tune
 
     def train(config):
@@ -278,16 +277,12 @@ def test_ray_results(tmp_path):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
-        try:
-            grid = ray_tune.Tuner(
-                train,
-                param_space={"x": ray_tune.grid_search([1.0, 2.0])},
-                run_config=ray_tune.RunConfig(storage_path=str(tmp_path), verbose=0, name="e"),
-            ).fit()
-            curves = Curves.from_ray(grid, "acc")
-        finally:
-            ray.shutdown()
+        grid = ray_tune.Tuner(
+            train,
+            param_space={"x": ray_tune.grid_search([1.0, 2.0])},
+            run_config=ray_tune.RunConfig(storage_path=str(tmp_path), verbose=0, name="e"),
+        ).fit()
+        curves = Curves.from_ray(grid, "acc")
     assert sorted(curves.score.tolist()) == [1, 2, 2, 3, 4, 6]
     assert sorted(x["x"] for x in curves.settings) == [1.0, 2.0]
     assert (curves.cost > 0).all()
