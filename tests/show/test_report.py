@@ -335,7 +335,7 @@ def test_what_the_command_rejects(tmp_path, capsys):
         ([str(tmp_path / "other.db"), "-o", out], 1, "not a journal of this program"),
         ([str(tmp_path / "boxes.json")], 2, "Missing option '-o' / '--output'"),
         ([str(tmp_path / "boxes.json"), "-o", nowhere], 3, "cannot be written"),
-        ([str(tmp_path / "boxes.json"), "-o", out, "--runs", "0"], 2, "0 is not in the range x>=1"),
+        ([str(tmp_path / "boxes.json"), "-o", out, "--limit", "-1"], 2, "is not in the range x>=0"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         assert main(["report", *arguments]) == code
