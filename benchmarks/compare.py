@@ -65,7 +65,7 @@ for line in sys.stdin:
         forest = build()
         made[name] = (weitzman.solve(forest, threads=1), forest)
         if what == "evaluate":
-            weitzman.evaluate(made[name][0], threads=1)
+            weitzman.evaluate(made[name][0])
     solution, forest = made[name]
     best = float("inf")
     for _ in range(repeats):
@@ -74,7 +74,7 @@ for line in sys.stdin:
             found = weitzman.solve(forest, threads=1)
             answer = [found.value, *found.index_columns()[1].tolist()]
         else:
-            found = weitzman.evaluate(solution, threads=1)
+            found = weitzman.evaluate(solution)
             answer = [found.value, *np.asarray(found.opened).tolist()]
         best = min(best, time.process_time() - start)
     bits = hashlib.sha256(np.array(answer).tobytes()).hexdigest()

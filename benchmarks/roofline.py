@@ -96,13 +96,13 @@ def row(name: str, forest: Forest) -> list[str]:
     width = plan.run(eps, False, 1).width[plan.op_of][plan.class_of]
     products = baselines.Products.of(forest, width)
     solution = weitzman.solve(forest, threads=1)
-    off = abs(weitzman.evaluate(solution, threads=1).value - solution.value)
+    off = abs(weitzman.evaluate(solution).value - solution.value)
     assert off <= solution.gap + 1e-9 * max(plan.span, 1.0), off
     tasks: dict[str, Callable[[], object]] = {
         "bare": products.bare,
         "pass": lambda: plan.run(eps, False, 1),
         "solve": lambda: weitzman.solve(forest, threads=1),
-        "evaluate": lambda: weitzman.evaluate(solution, threads=1),
+        "evaluate": lambda: weitzman.evaluate(solution),
     }
     best = race(tasks, ROUNDS, clock=time.process_time, free=0)
     speed = products.operations / best["bare"] / 1e9

@@ -68,12 +68,12 @@ def main() -> None:
     assert found["risk tolerance"].value <= plain
     assert plain <= found["5 prizes"].value <= 5 * plain
     for name, solution in found.items():
-        e = evaluate(solution, threads=1)
+        e = evaluate(solution)
         assert abs(e.value - solution.value) <= solution.gap + 1e-7, name
     table = Table(["task", "terms", "time", "x plain"])
     for what, task in (
         ("solve", lambda f: solve(f, threads=1)),
-        ("evaluate", lambda f: evaluate(solve(f, threads=1), threads=1)),
+        ("evaluate", lambda f: evaluate(solve(f, threads=1))),
     ):
         contest = {name: partial(task, f) for name, f in forests.items()}
         times = race(contest, ROUNDS, clock=time.process_time, free=0)

@@ -19,10 +19,12 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 settings.register_profile(
     "weitzman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", parent=settings.get_profile("weitzman"), max_examples=2000)
 # the same examples at every run of CI, so that a failure belongs to a change
 settings.register_profile("ci", parent=settings.get_profile("weitzman"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "weitzman")
+
+# 50 tries fifty times the random examples, also where a test states how many
+TIMES = int(os.environ.get("WEITZMAN_EXAMPLES", "1"))
 
 WARMUP = pytest.StashKey[subprocess.Popen[bytes]]()
 
@@ -30,10 +32,10 @@ WARMUP = pytest.StashKey[subprocess.Popen[bytes]]()
 SLOW = {
     "backtest/test_backtest_benchmark.py", "backtest/test_backtest_samplers.py",
     "bounds/test_lazy.py", "bounds/test_lazy_search.py", "bounds/test_truncate.py",
-    "bounds/test_truncate_benchmark.py", "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
+    "cli/test_cli_shell.py", "cli/test_cli_terminal.py",
     "cli/test_cli_warmup.py", "engine/test_edges_of_numbers.py",
     "engine/test_evaluation_of_large_trees.py", "engine/test_interruption.py",
-    "engine/test_local_cluster.py", "engine/test_same_bits.py", "files/test_fuzz.py",
+    "engine/test_local_cluster.py", "engine/test_bitwise_identical.py", "files/test_fuzz.py",
     "kernels/test_kernel_cache.py", "kernels/test_plain_kernels.py", "learn/test_log_fuzz.py",
     "learn/test_noise.py", "policy/test_faulty_disk.py", "policy/test_interpreters.py",
     "policy/test_journal_faults.py", "policy/test_journal_trouble.py",
@@ -60,6 +62,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _takes_long(item):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: not _takes_long(item))
+    if TIMES > 1:
+        for test in {_property(item) for item in items} - {None}:
+            _try_more(test)
+
+
+def _property(item: pytest.Item):
+    """What Hypothesis calls for a test, or the class of a machine; None for another test."""
+    if hasattr(getattr(item, "cls", None), "settings"):
+        return item.cls
+    function = getattr(item, "function", None)
+    return function if getattr(function, "is_hypothesis_test", False) else None
+
+
+def _try_more(test) -> None:
+    name = "settings" if isinstance(test, type) else "_hypothesis_internal_use_settings"
+    stated = getattr(test, name, None) or settings.default
+    setattr(test, name, settings(stated, max_examples=TIMES * stated.max_examples))
 
 
 def _takes_long(item: pytest.Item) -> bool:

@@ -26,6 +26,7 @@ ON_PAGES = (
     *EVERYWHERE, r"\bgo on\b", r"going on\b", r"refused", r"know beforehand", r"three doors",
     r"of (the )?(highest|lowest) index", r"\btold apart\b", r"without a word",
 )  # fmt: skip
+IN_TEST_NAMES = r"refus|go(es)?_on(_|$)|went_on|given_back|taken_back|same_bits|told_apart|last_bit"
 
 
 def found(phrases: tuple[str, ...], text: str) -> list[str]:
@@ -42,3 +43,12 @@ def test_a_page_has_no_banned_phrase(path: Path) -> None:
 def test_the_source_has_none_of_the_worst_phrases() -> None:
     hits = {path: found(EVERYWHERE, path.read_text("utf-8")) for path in SOURCES}
     assert {path: hit for path, hit in hits.items() if hit} == {}
+
+
+def test_the_names_of_tests_have_none_either() -> None:
+    names = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text("utf-8"))
+    }
+    assert {name for name in names if re.search(IN_TEST_NAMES, name)} == set()

@@ -260,6 +260,7 @@ REASONS: dict[tuple[str, str], str] = {
 # are compared with another way.
 ELSEWHERE = {
     "forest.discretize": "forest/test_distributions.py",  # a distribution
+    "forest.to_scipy": "forest/test_distributions.py",
     "forest.side_by_side": "bounds/test_truncate.py",  # gives a forest
     "chains.exact_depth": "chains/test_hitting.py",  # a chain
     "chains.miss_bounds": "chains/test_hitting.py",

@@ -268,7 +268,7 @@ def test_each_result_on_each_kind(row: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_equal_rewards_of_copies_are_told_apart_alike(seed: int) -> None:
+def test_equal_rewards_of_copies_are_distinguished_alike(seed: int) -> None:
     """Searches and evaluations choose among copies in one order, whichever was opened first."""
     f = draw(seed, ties=True, copies=True, minimize=seed % 2 == 1)
     assert f.count.max() > 1, "or there is nothing to tell apart"

@@ -210,7 +210,7 @@ def test_the_index_of_the_contracted_box_is_not_the_highest_index() -> None:
     assert max(solution.index(0), solution.index(1)) == 8
 
 
-def test_a_large_joint_law_is_refused_and_told() -> None:
+def test_a_large_joint_law_is_rejected_with_a_reason() -> None:
     many = line([[0.5, 0.5]], rewards=[0, 1], cost=np.full(1, 1e-6), count=400)
     with pytest.raises(TooLarge, match="capped_law"):
         equivalent_box(evaluate(solve(many)) and solve(many))

@@ -286,12 +286,12 @@ def test_to_arrays_loses_nothing(problem: Problem) -> None:
         (([-1], [0], [0], [[1], [1]]), "one entry for each box"),
     ],
 )
-def test_nonsense_is_refused(arguments: tuple[Any, ...], message: str) -> None:
+def test_nonsense_is_rejected(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_nested(*arguments)
 
 
-def test_infeasible_sets_and_orders_are_refused() -> None:
+def test_infeasible_sets_and_orders_are_rejected() -> None:
     with pytest.raises(ValueError, match="all its parents"):
         value_of_set(paper(), {1})
     with pytest.raises(ValueError, match="known boxes"):

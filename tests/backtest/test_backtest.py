@@ -677,7 +677,7 @@ def test_trace_is_cumulative():
         ({"price": 1, "methods": []}, "at least one method"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, message):
+def test_what_makes_no_sense_is_rejected(options, message):
     c = random_curves(np.random.default_rng(0))
     with pytest.raises(InvalidArgument, match=message):
         backtest(c, **{"methods": [FullRuns()], **options})

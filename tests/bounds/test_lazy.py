@@ -494,7 +494,7 @@ def test_limits_make_sense():
         InvalidArgument, match="`gap` must be a number from 0 on, but it is 'small'"
     ):
         solve(lazy, gap="small")
-    with pytest.raises(InvalidArgument, match="`exact`, `clip` and `executor` are for a Forest"):
+    with pytest.raises(InvalidArgument, match="`exact` and `executor` are for a Forest"):
         solve(lazy, exact=True)
     with pytest.raises(InvalidArgument, match="`gap` and `budget` are for a LazyForest"):
         solve(Forest.from_arrays(parent=[-1], cost=1, rewards=[1.0], law=[[1.0]]), gap=1.0)

@@ -223,7 +223,7 @@ def test_when_everything_is_open():
 WORLD = 15  # one in which several boxes are opened
 
 
-def test_a_resumed_search_goes_on_as_it_would_have(tmp_path):
+def test_a_resumed_search_continues_as_it_would_have(tmp_path):
     straight = played(LazySearch(hashed(depth=40), budget=50), drawn(WORLD))
     assert len(straight) > 3
     path = tmp_path / "run.db"
@@ -264,7 +264,7 @@ def test_a_journal_grows_by_its_events_alone(tmp_path):
     assert second < 1.5 * first
 
 
-def test_another_forest_is_refused(tmp_path):
+def test_another_forest_is_rejected(tmp_path):
     path = tmp_path / "run.db"
     search = LazySearch(hashed(depth=40), budget=100, journal=path)
     search.tell("0", 1)

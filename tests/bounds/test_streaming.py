@@ -77,7 +77,7 @@ def test_places_of_matrices_are_found_piece_by_piece(tmp_path, monkeypatch):
     assert (before.value, before.gap, before.first_box) == (after.value, after.gap, after.first_box)
 
 
-def test_what_cannot_be_read_in_parts_is_refused(tmp_path):
+def test_what_cannot_be_read_in_parts_is_rejected(tmp_path):
     line = weitzman.line([[0.5, 0.5]] + [[[0.5, 0.5]] * 2] * 30, rewards=[0, 1], cost=0.1)
     weitzman.save(line, tmp_path / "line.wz")
     with pytest.raises(TooLarge, match="has 31 boxes, which take about"):

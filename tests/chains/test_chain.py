@@ -185,7 +185,7 @@ def test_rate_without_pairs_of_rows(monkeypatch):
         assert_valid(Chain(random_law(rng, 5, i % 4), range(5)))
 
 
-def test_chains_that_do_not_converge_are_refused():
+def test_chains_that_do_not_converge_are_rejected():
     swap = Chain([[0, 1], [1, 0]], [0, 1])
     assert swap.distance([0, 1, 2]).tolist() == [0.5, 0.5, 0.5]
     for ask in (swap.rate, swap.mixing_time):

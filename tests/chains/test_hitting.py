@@ -119,7 +119,7 @@ def test_targets_and_rules(sticky):
 
 
 @pytest.mark.parametrize("rare", [1e-15, 1e-17, 1e-300])
-def test_more_boxes_than_can_be_counted_are_refused(rare):
+def test_more_boxes_than_can_be_counted_are_rejected(rare):
     """Where rounding takes all of 1 - rare for 1, the powers would never fall."""
     chain = Chain([[1 - rare, rare], [0.5, 0.5]], [0, 1])
     with pytest.raises(TooLarge, match=r"more than 3e\+14 boxes miss the target"):

@@ -101,8 +101,8 @@ def test_solve_prints_json(boxes, capsys):
 
 
 def test_infinite_indices_are_null_in_json(tmp_path, capsys):
-    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [1], "law": [1]}, outside=5)
-    assert main(["solve", path, "--json", "--clip"]) == 0
+    path = write(tmp_path / "x.json", {"cost": 9, "rewards": [None], "law": [1]}, outside=5)
+    assert main(["solve", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["boxes"] == [{"name": "0", "index": [None]}]
 
 
@@ -132,9 +132,9 @@ def test_options_reach_the_solver(boxes, capsys, monkeypatch):
         return weitzman.solve(forest)
 
     monkeypatch.setattr("weitzman.engine.solver.solve", solve)
-    options = ["--exact", "--clip", "--tolerance", "1e-3", "--threads", "2"]
+    options = ["--exact", "--tolerance", "1e-3", "--threads", "2"]
     assert main(["solve", boxes, *options]) == 0
-    assert seen == {"exact": True, "clip": True, "tolerance": 1e-3, "threads": 2, "progress": None}
+    assert seen == {"exact": True, "tolerance": 1e-3, "threads": 2, "progress": None}
 
 
 def test_check_says_ok_and_the_size(tmp_path, capsys):
@@ -546,7 +546,7 @@ def test_standard_input_and_output(boxes):
     [["report", "{0}", "-o", "{0}"], ["convert", "{0}", "-o", "{0}"],
      ["truncate", "{0}", "--gap", "1", "-o", "{0}"], ["convert", "{0}", "-o", "{1}"]],
 )  # fmt: skip
-def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command):
+def test_an_output_that_is_an_input_is_rejected(boxes, tmp_path, capsys, command):
     page, link = tmp_path / "page.html", tmp_path / "link.json"
     link.symlink_to(boxes)
     if command[0] == "report":  # the ending alone would refuse a .json
@@ -559,7 +559,7 @@ def test_an_output_that_is_an_input_is_refused(boxes, tmp_path, capsys, command)
 
 
 @pytest.mark.parametrize("command", [["convert", "-", "-o"], ["report", "-", "-o"]])
-def test_an_output_that_is_standard_input_is_refused(boxes, tmp_path, command):
+def test_an_output_that_is_standard_input_is_rejected(boxes, tmp_path, command):
     page = tmp_path / ("page.html" if command[0] == "report" else "page.json")
     page.write_bytes(Path(boxes).read_bytes())
     with page.open("rb") as file:

@@ -85,7 +85,7 @@ def test_minimize_turns_everything(tmp_path, capsys):
         assert row["payoff"] == pytest.approx(-row["score"] - row["spend"] / 20)
 
 
-def test_repetitions_are_told_apart(tmp_path, capsys):
+def test_repetitions_are_distinguished(tmp_path, capsys):
     file = write(tmp_path / "c.csv", "run,step,score,cost,seed", seeds=3)
     assert cli.main(["backtest", file, "--price", "20", *METHODS]) == 1
     assert "the steps of a run must rise, each once" in capsys.readouterr().err
@@ -155,7 +155,7 @@ def test_a_packed_file_that_is_damaged_at_its_beginning(usual, tmp_path, capsys)
         assert "bug" not in said
 
 
-def test_devices_and_endless_digits_are_refused(tmp_path, capsys):
+def test_devices_and_endless_digits_are_rejected(tmp_path, capsys):
     assert cli.main(["backtest", "/dev/zero", "--price", "1"]) == 3
     assert "it is a pipe or a device" in capsys.readouterr().err
     path = tmp_path / "log.csv"

@@ -20,7 +20,9 @@ def path(tmp_path):
 
 def test_the_frontier(path, capsys):
     assert main(["budget", path]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    assert head == "spend 0 to 1.5"
+    rows = [line.split() for line in lines]
     assert [list(map(float, row)) for row in rows] == [[0, 0, 5], [1, 5, 2], [1.5, 6, 0]]
     assert main(["budget", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gap"] == 0

@@ -136,7 +136,7 @@ def test_at_a_terminal_one_can_try_again() -> None:
     assert [x.reward for x in search.history] == [1.0, 50.0]
 
 
-def test_an_answer_that_ended_the_search_is_taken_back() -> None:
+def test_an_answer_that_ended_the_search_is_undone() -> None:
     """The program ended at once, also when it was run again, and the answer stood for good."""
     search, out = Search(solve(forest())), io.StringIO()
     talk(search, Terminal("900\ny\n920\ny\nundo\n890\ny\n\n"), out, kept=False)
@@ -227,7 +227,7 @@ def test_states_are_numbered_from_one_as_they_are_on_screen() -> None:
         assert search.history[0].state == "good"
 
 
-def test_an_answer_is_taken_back(command: Command, place: Path) -> None:
+def test_an_answer_is_undone(command: Command, place: Path) -> None:
     out = command("boxes.json --journal run.db", "900\nundo\n1\nquit\n")
     assert (
         "Took back 900 from A. The best so far is 0 (the outside option) instead of 900, and 0 is "
@@ -240,7 +240,7 @@ def test_an_answer_is_taken_back(command: Command, place: Path) -> None:
         command("boxes.json", "undo\n")
 
 
-def test_an_answer_is_taken_back_in_the_words_of_the_problem():
+def test_an_answer_is_undone_in_the_words_of_the_problem():
     """It said "0 is spent instead of 10000" where all else was in dollars."""
     boxes = weitzman.Builder()
     boxes.add(

@@ -115,7 +115,7 @@ def test_no_function_leaves_the_range_of_numbers(x: float) -> None:
             assert s.value == pytest.approx(truth, abs=1e-12 * x)
 
 
-def test_amounts_whose_sums_would_overflow_are_refused(tmp_path: Any) -> None:
+def test_amounts_whose_sums_would_overflow_are_rejected(tmp_path: Any) -> None:
     one: dict[str, Any] = {
         "parent": [-1],
         "cost": [1.0],
@@ -168,7 +168,7 @@ def test_counts_up_to_the_most_and_rare_prizes(count: int, chance: float) -> Non
             assert abs(Decimal(value) - found * share) <= Decimal(error) + Decimal("4e-16") * found
 
 
-def test_counts_that_floats_cannot_hold_are_refused(tmp_path: Any) -> None:
+def test_counts_that_floats_cannot_hold_are_rejected(tmp_path: Any) -> None:
     for count in (2**53, 2**53 + 1, 2**63 - 1):
         with pytest.raises(InvalidForest, match="a count must be from 1 to 9007199254740991"):
             weitzman.Builder().add("A", cost=0, outcomes={1: 1.0}, count=count).build()

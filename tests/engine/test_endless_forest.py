@@ -210,12 +210,6 @@ def test_many_copies_are_worth_their_index():
     assert one.value < many.value
 
 
-def test_clipping_changes_no_value():
-    forest = endless_line(outside=7)
-    assert weitzman.solve(forest, clip=True).value == weitzman.solve(forest).value
-    assert weitzman.solve(forest, clip=True).index(1, 0) == -np.inf  # 5 is below the outside option
-
-
 def test_a_line_without_rewards_is_never_opened():
     forest = Forest.from_arrays(
         parent=[-1, 0], cost=1.0, rewards=[[0.0, 5.0], [-np.inf, -np.inf]],
@@ -288,7 +282,7 @@ def test_a_new_model_keeps_the_place_along_the_line():
         )
 
 
-def test_a_policy_that_never_stops_is_refused():
+def test_a_policy_that_never_stops_is_rejected():
     policy = Policy.of(endless_line(), np.array([0, 1]), np.full(3, 11.0))
     for follow in (weitzman.evaluate, lambda p: weitzman.simulate(p, 10, 1)):
         with pytest.raises(

@@ -163,7 +163,7 @@ def test_identities_on_larger_forests(trees):
     assert (e.opened <= 1 + 1e-12).all()
     child = f.parent >= 0
     assert (e.opened[child] <= e.opened[f.parent[child]] + 1e-12).all()
-    same = evaluate(s, threads=1)
+    same = evaluate(s)
     assert (same.opened == e.opened).all()
 
 

@@ -32,7 +32,7 @@ EVALUATE = """
 index = np.concatenate([[1.0], np.tile(np.linspace(0, 1, k), n - 1)])
 at = np.concatenate([[0], 1 + k * np.arange(n - 1)])
 policy = weitzman.Policy.of(forest, at, index)
-work = lambda: weitzman.evaluate(policy, threads=1)
+work = lambda: weitzman.evaluate(policy)
 """
 WAIT = """
 print("ready", flush=True)

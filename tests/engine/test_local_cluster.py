@@ -40,7 +40,7 @@ def lines(count: int) -> Forest:
     )
 
 
-def test_the_cluster_gives_the_same_bits(client: Any) -> None:
+def test_the_cluster_is_bitwise_identical(client: Any) -> None:
     forest, told = lines(500), []
     workers = client.get_executor()
     alone = weitzman.solve(forest)

@@ -149,7 +149,7 @@ def test_two_prizes_from_one_tree_is_another_problem():
         ({"prizes": 2, "outside": -np.inf}, "cannot be taken"),
     ],
 )
-def test_bad_prizes_are_refused(terms, message):
+def test_bad_prizes_are_rejected(terms, message):
     with pytest.raises(InvalidForest, match=message):
         Forest.from_arrays(
             parent=[-1, -1], cost=[1, 1], rewards=[0, 10], law=[[0.5, 0.5]] * 2, **terms

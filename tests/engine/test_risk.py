@@ -136,14 +136,14 @@ def test_minimizing_and_maximizing_are_mirror_images():
         (1e-3, "utilities overflow, but it is 11 for a tolerance of 0.001"),
     ],
 )
-def test_bad_tolerances_are_refused(tau, message):
+def test_bad_tolerances_are_rejected(tau, message):
     with pytest.raises(InvalidForest, match=message):
         Forest.from_arrays(
             parent=[-1], cost=[1.0], rewards=[0.0, 10.0], law=[[0.5, 0.5]], risk_tolerance=tau
         )
 
 
-def test_endless_lines_and_too_many_derivatives_are_refused_by_name():
+def test_endless_lines_and_too_many_derivatives_are_rejected_by_name():
     sticky = [[0.9, 0.1], [0.2, 0.8]]
     with pytest.raises(InvalidForest, match="needs a forest that ends"):
         weitzman.line(

@@ -100,7 +100,7 @@ def test_no_bound_is_claimed_for_certainty_equivalents():
     [(x, "`stated_error` must be a finite number") for x in (-1.0, np.nan, np.inf)]
     + [(x, "the stated error must be a number, but it is") for x in ("x", True, np.True_)],
 )
-def test_nonsense_is_refused(wrong, message):
+def test_nonsense_is_rejected(wrong, message):
     with pytest.raises(InvalidForest, match=message):
         Forest.from_arrays(
             parent=[-1], cost=[1], rewards=[0, 1], law=[[0.5, 0.5]], stated_error=wrong

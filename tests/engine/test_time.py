@@ -195,7 +195,7 @@ ONE = {"parent": [-1], "cost": [1.0], "rewards": [0.0, 10.0], "law": [[0.5, 0.5]
         ({"factor": 0.9, "risk_tolerance": 3.0}, "does not go with discounting"),
     ],
 )
-def test_bad_terms_are_refused(terms, message):
+def test_bad_terms_are_rejected(terms, message):
     with pytest.raises(InvalidForest, match=message):
         Forest.from_arrays(**ONE, **terms)
 

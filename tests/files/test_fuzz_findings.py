@@ -104,7 +104,7 @@ def test_valid_files_are_read(tmp_path: Path, kinds: dict[str, Any]) -> None:
         kinds["curves"].read(tmp_path / "y.csv")
 
 
-def test_an_endless_cost_twice_in_a_run_is_refused_without_a_warning(tmp_path: Path) -> None:
+def test_an_endless_cost_twice_in_a_run_is_rejected_without_a_warning(tmp_path: Path) -> None:
     rows = CURVES.splitlines()
     text = "\n".join([rows[0], "r3,3,0.6,inf", *rows[1:]]).replace("r3,3,0.600,2", "r3,3,0.600,inf")
     (tmp_path / "x.csv").write_text(text)

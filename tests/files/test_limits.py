@@ -174,7 +174,7 @@ def test_what_parquet_holds_is_read_as_before(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("name", ["p.json", "p.json.gz", "p.wz", "p.csv", "p.xlsx", "p.tsv"])
-def test_pipes_and_devices_are_refused(tmp_path, name):
+def test_pipes_and_devices_are_rejected(tmp_path, name):
     os.mkfifo(tmp_path / name)
     with pytest.raises(InvalidFile, match="it is a pipe or a device"):
         load(tmp_path / name)
@@ -216,7 +216,7 @@ def test_a_sum_that_is_not_one_never_reads_one():
         )
 
 
-def test_a_workbook_that_would_take_too_much_memory_is_refused_beforehand(tmp_path, monkeypatch):
+def test_a_workbook_that_would_take_too_much_memory_is_rejected_beforehand(tmp_path, monkeypatch):
     chest = weitzman.line([[0.5, 0.5], [[1, 0], [0.2, 0.8]]], rewards=[0, 10], cost=1)
     monkeypatch.setattr(written_tables, "_MOST_ROWS", 6)
     weitzman.save(chest, tmp_path / "a.xlsx")
@@ -259,7 +259,7 @@ def test_a_workbook_that_breaks_leaves_no_file_open(tmp_path):
         assert str(broken) not in held
 
 
-def test_texts_that_are_no_texts_in_parquet_are_refused(tmp_path):
+def test_texts_that_are_no_texts_in_parquet_are_rejected(tmp_path):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"run": ["rabbit", "rabbit"], "step": [1, 2]}), path,

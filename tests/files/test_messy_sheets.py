@@ -270,7 +270,7 @@ def test_the_currency_of_a_number_format_is_the_unit(tmp_path, form, unit):
     assert load(path).unit == unit
 
 
-def test_two_currencies_in_number_formats_are_refused(tmp_path):
+def test_two_currencies_in_number_formats_are_rejected(tmp_path):
     path = tmp_path / "a.xlsx"
     book, sheet = book_of(path, [("A", None, None, "x", 10, 1, 1)])
     sheet["E2"].number_format, sheet["G2"].number_format = "#,##0 [$€-407]", '"$"#,##0'
@@ -925,6 +925,65 @@ def test_workbooks_with_macros_are_read(tmp_path):
     assert weitzman.solve(load(tmp_path / "a.xlsm")).value == 4
     with pytest.raises(InvalidFile, match="only read"):
         save(load(tmp_path / "a.xlsm"), tmp_path / "b.xlsm")
+
+
+ODS = """<?xml version="1.0"?><office:document-content
+ xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">
+ <office:body><office:spreadsheet><table:table table:name="Plan">%s</table:table>
+ </office:spreadsheet></office:body></office:document-content>"""
+
+
+def ods_of(path, rows):
+    def cell(x):
+        if x is None:
+            return "<table:table-cell/>"
+        if isinstance(x, str):
+            kind, value = "string", ""
+        elif isinstance(x, tuple):
+            kind, value = x[0], f'office:value="{x[1]}" office:currency="{x[-1]}"'
+        else:
+            kind, value = "float", f'office:value="{x!r}"'
+        shown = x if isinstance(x, str) else ""
+        return (f'<table:table-cell office:value-type="{kind}" {value}><text:p>{shown}</text:p>'
+                "</table:table-cell>")  # fmt: skip
+
+    xml = "".join(
+        row if isinstance(row, str)
+        else f"<table:table-row>{''.join(map(cell, row))}</table:table-row>"
+        for row in rows
+    )  # fmt: skip
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("content.xml", ODS % xml)
+    return path
+
+
+def test_workbooks_of_libreoffice_are_read(tmp_path):
+    rows = [
+        ("rate", ("percentage", 0.1)),
+        ("Stage", "Outcome", "Payoff", "Chance", "Cost", "Duration"),
+        ("A", "good", ("currency", 100, "EUR"), 0.5, 1, 1),
+        (None, "bad", 0, 0.5, None, None),
+        '<table:table-row table:number-rows-repeated="1048000"><table:table-cell '
+        'table:number-columns-repeated="16384"/></table:table-row>',
+    ]
+    forest = load(ods_of(tmp_path / "a.ods", rows))
+    assert forest.unit == "EUR"
+    assert weitzman.solve(forest).value == pytest.approx(50 / 1.1 - 1)
+
+
+def test_hostile_workbooks_of_libreoffice(tmp_path):
+    many = ('<table:table-row table:number-rows-repeated="1048000"><table:table-cell '
+            'office:value-type="float" office:value="1"/></table:table-row>')  # fmt: skip
+    assert "equal rows below each other" in refused(ods_of(tmp_path / "a.ods", [many]))
+    with zipfile.ZipFile(tmp_path / "b.ods", "w") as archive:
+        archive.writestr("content.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+    assert "declares a document type" in refused(tmp_path / "b.ods")
+    (tmp_path / "c.ods").write_bytes(b"PK")
+    assert "not a workbook" in refused(tmp_path / "c.ods")
+    error = ods_of(tmp_path / "d.ods", [("box", "reward", "chance", "cost"), ("A", "#REF!", 1, 1)])
+    assert "must hold numbers" in refused(error)
 
 
 def test_an_analysts_sheet_gives_the_same_by_every_way(tmp_path, capsys):

@@ -240,7 +240,7 @@ def test_a_date_in_a_workbook_is_explained(tmp_path):
     assert "Spreadsheets turn 1/2 into a date" in refused(tmp_path / "a.xlsx")
 
 
-def test_small_files_that_unpack_to_huge_ones_are_refused_before(tmp_path):
+def test_small_files_that_unpack_to_huge_ones_are_rejected_before(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
         file.write(b"a,b\n" * 10_000_000)
     assert "once unpacked" in refused(tmp_path / "a.csv.gz")

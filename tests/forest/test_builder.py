@@ -57,7 +57,7 @@ def test_children_may_come_first_and_keep_their_place() -> None:
     assert_paper(forest)
 
 
-def test_a_builder_can_go_on_after_building() -> None:
+def test_a_builder_can_continue_after_building() -> None:
     search = Builder().add("A", cost=20, outcomes={900: 0.1, 1: 0.9})
     before = search.build()
     search.add("B", parent="A", cost=3, outcomes=B_OUTCOMES)
@@ -244,7 +244,7 @@ def test_parents_in_a_circle_are_named() -> None:
         search.add("B", parent="A", cost=1, outcomes={0: 1}).build()
 
 
-def test_an_empty_builder_is_refused() -> None:
+def test_an_empty_builder_is_rejected() -> None:
     with pytest.raises(InvalidForest, match=r"but none was added\. Add a root"):
         Builder().build()
 
@@ -452,7 +452,7 @@ def test_names_of_copies() -> None:
     assert expand(coin(count=2)).names is None
 
 
-def test_too_many_copies_are_refused_with_their_number() -> None:
+def test_too_many_copies_are_rejected_with_their_number() -> None:
     many = line(([0.5, 0.5], STICKY), length=2, rewards=[0, 10], cost=1, count=10**12)
     with pytest.raises(
         InvalidForest, match=r"has 2000000000000 boxes, more than the limit of 1000"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
+from weitzman._common.arrays import FloatArray
 from weitzman.engine.solver import solve
 from weitzman.errors import InvalidForest
-from weitzman.forest.builder import Builder
-from weitzman.forest.distributions import Discretized, discretize, discretize_rows
+from weitzman.forest.builder import Builder, line
+from weitzman.forest.distributions import Discretized, discretize, discretize_rows, to_scipy
+from weitzman.forest.model import Forest
 
 CONTINUOUS = [
     stats.norm(0, 1),
@@ -296,6 +299,46 @@ def test_builder_errors(more: dict[str, Any], message: str) -> None:
 
 
 # The way out
+
+
+def laws() -> Forest:
+    return Forest.from_arrays(
+        parent=[-1, 0, 0], cost=[1, 1, 1], rewards=[[0.5, 3, 3], [1, 2, 4], [-np.inf, 2, 4]],
+        law=[[0.25, 0.25, 0.5], [[1, 0, 0], [0, 0.5, 0.5], [0, 1, 0]], np.eye(3)],
+        states=[["a", "b", "c"], None, None],
+    )  # fmt: skip
+
+
+def masses(distribution: Any) -> dict[float, float]:
+    law = discretize(distribution, 10)
+    pairs: tuple[FloatArray, FloatArray] = law.rewards, law.probabilities
+    return dict(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True))
+
+
+def test_to_scipy() -> None:
+    root = to_scipy(laws(), 0)
+    assert root.pmf([0.5, 3]).tolist() == [0.25, 0.75]
+    assert root.cdf([0, 0.5, 1, 3]).tolist() == [0, 0.25, 0.25, 1]
+    assert root.mean() == 2.375
+    assert masses(root) == {0.5: 0.25, 3: 0.75}
+    assert masses(to_scipy(laws(), 1, "a")) == {1: 1}
+    assert masses(to_scipy(laws(), 1, "b")) == {2: 0.5, 4: 0.5}
+    assert masses(to_scipy(laws(), 2, "c")) == {4: 1}
+
+
+def test_to_scipy_errors() -> None:
+    with pytest.raises(InvalidForest, match=r"box '0' depends on no state, but .* is 'a'. Leave"):
+        to_scipy(laws(), 0, "a")
+    with pytest.raises(InvalidForest, match=r"box '1' depends on the state of '0', .* Give one"):
+        to_scipy(laws(), 1)
+    with pytest.raises(InvalidForest, match=r"box '2' has states without a reward"):
+        to_scipy(laws(), 2, "a")
+
+
+def test_scipy_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(ImportError, match=r'needs scipy, which .*pip install "weitzman\[scipy\]"'):
+        to_scipy(line([[1.0]], rewards=[1], cost=1), 0)
 
 
 SPREAD = {

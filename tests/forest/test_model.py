@@ -234,7 +234,7 @@ def test_one_new_cost_a_box():
         Forest.from_arrays(**GOOD).changed(cost={"a": 2.0, 0: 3.0})
 
 
-def test_positions_are_refused_where_states_are_named_by_numbers():
+def test_positions_are_rejected_where_states_are_named_by_numbers():
     # 1 could be a position or a reward: a wrong guess would be recorded as an observation
     f = Forest.from_arrays(
         parent=[-1], cost=[1], rewards=[50, 10], law=[[0.5, 0.5]], states=[["50", "10"]]
@@ -248,12 +248,12 @@ def test_positions_are_refused_where_states_are_named_by_numbers():
     assert words.state(0, 1) == words.state(0, "bad") == 1
 
 
-def test_an_empty_name_is_refused():
+def test_an_empty_name_is_rejected():
     with pytest.raises(InvalidForest, match="one is empty"):
         Forest.from_arrays(**but(names=["a", "", "c"]))
 
 
-def test_mix_ups_are_told_apart():
+def test_mix_ups_are_detected():
     f = Forest.from_arrays(**GOOD)
     with pytest.raises(WeitzmanError, match=r"solve needs a Forest, but got a str.*load"):
         solve("boxes.json")
@@ -294,3 +294,14 @@ def test_states_without_names_are_told_as_states_says() -> None:
     search = weitzman.Search(weitzman.solve(forest))
     search.tell(0, forest.states(0)[1])
     assert search.best == 10
+
+
+def test_matrices_are_stored_in_the_order_of_the_boxes() -> None:
+    """Whatever their places in memory: equal forests give equal files."""
+    some = [np.array([p, 1 - p]) for p in (0.1, 0.2, 0.3)]
+    for order in ([2, 0, 2, 1], [0, 1, 2, 2], [1, 0, 0, 2]):
+        law = [some[i] for i in order]
+        forest = Forest.from_arrays(parent=[-1] * 4, cost=1, rewards=[0, 1], law=law)
+        first = list(dict.fromkeys(order))
+        assert [forest.laws[i].tolist() for i in range(3)] == [[some[i].tolist()] for i in first]
+        assert forest.law.tolist() == [first.index(i) for i in order]

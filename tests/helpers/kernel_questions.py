@@ -66,7 +66,7 @@ def line_of_many_states() -> Forest:
 def answers(problem: Forest, **options: Any) -> list[float]:
     """Value, indices, what a policy does, and how it fares in a few episodes."""
     solution = solve(problem, threads=1, **options)
-    policy = weitzman.evaluate(solution, threads=1)
+    policy = weitzman.evaluate(solution)
     played = weitzman.simulate(solution, 20, rng=3, threads=1, workers=2)
     indices = [x for v in range(len(problem)) for x in solution.indices(v).tolist()]
     chosen = [x for v in range(len(problem)) for x in policy.chosen[v].tolist()]
@@ -127,7 +127,7 @@ def terms() -> list[float]:
     out = []
     for problem in (timed, risky, several, apart):
         solution = solve(problem, threads=1)
-        out += [solution.value, weitzman.evaluate(solution, threads=1).value]
+        out += [solution.value, weitzman.evaluate(solution).value]
         out += weitzman.simulate(solution, 20, rng=3, threads=1).payoff.values.tolist()
     rows = [[0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]]]
     crowd = weitzman.line(rows, rewards=[0, 3], cost=0.01, count=80, prizes=70)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from weitzman import learn, tune
 from weitzman.learn.curves import Curves
-from weitzman.learn.first_runs import RATE, STARTS, UNKNOWN, Bars, OwnLevels, open_scale
+from weitzman.learn.first_runs import FEW, RATE, STARTS, UNKNOWN, Bars, OwnLevels, open_scale
 
 
 def curves_of(scores, costs, ended=None, minimize=False, told=()):
@@ -63,7 +63,7 @@ def test_where_everything_is_free_each_row_costs_the_same():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_of_each_level_go_on_and_ever_fewer(seed):
+def test_the_best_of_each_level_continue_and_ever_fewer(seed):
     random = np.random.default_rng(seed)
     scores = random.normal(size=(16, 1)) * np.ones(12)
     levels = OwnLevels.of(curves_of(scores, np.ones((16, 12))))
@@ -112,7 +112,7 @@ def test_the_lower_the_price_of_a_run_the_longer_the_search():
     spent = [one.spent for one in found]
     assert spent[0] > spent[1] >= spent[2]
     assert found[0].best_score > 0.7
-    assert len(found[2].runs) == STARTS
+    assert FEW <= len(found[2].runs) < STARTS
 
 
 def test_a_search_among_runs_that_are_alike_and_learn_stops_soon():
@@ -120,9 +120,9 @@ def test_a_search_among_runs_that_are_alike_and_learn_stops_soon():
         for t in range(1, 51):
             yield 0.9 * (1 - math.exp(-t / 5)) + 1e-5 * (i % 7), 1.0
 
-    for cost in (0.003, 0.03):
+    for cost, runs in ((0.003, STARTS), (0.03, FEW)):
         found = tune.optimize(alike, list(range(300)), price=50 / cost)
-        assert len(found.runs) == STARTS
+        assert len(found.runs) == runs
         assert found.spent < 4 * 50
 
 
@@ -159,6 +159,24 @@ def test_neither_unit_nor_zero_nor_direction_of_scores_matters(power, shift, min
         return [(run.steps, run.over) for run in tune.optimize(start, range(40), model).runs]
 
     assert search(scale, float(shift), sign) == search(1.0, 0.0, 1.0)
+
+
+def test_the_price_says_how_many_runs_are_first():
+    """Six at a high price; half as many again as long as they promise twice their cost."""
+    scores = [[0.1 * (7 * i % 16)] for i in range(STARTS)]
+    wanted = []
+    for price in (1e-3, 100.0, 1e6):
+        n, model = 1, learn.from_nothing(price=price)
+        while n < STARTS:
+            model = learn.from_nothing(price=price).updated(curves_of(scores[:n], [[1.0]] * n))
+            more, cost = model._round
+            if n in (FEW, 9, 14):
+                assert (model.wanted > n) == (more > 2 * cost)
+            if model.wanted <= n:
+                break
+            n += 1
+        wanted.append(model.wanted)
+    assert wanted == [FEW, 9, STARTS]
 
 
 def test_a_search_never_goes_back_from_its_end():

@@ -103,7 +103,7 @@ def test_diverged_runs_are_gone():
     assert model.next_index([1, 2], [0.5, np.nan]) == -np.inf
 
 
-def test_a_log_without_any_score_is_refused():
+def test_a_log_without_any_score_is_rejected():
     with pytest.raises(InvalidArgument, match="all 2 of its rows are blank"):
         learn.fit(table([[np.nan], [np.nan]]), price=1.0)
 
@@ -309,7 +309,7 @@ def spoil(text, path, value):
         (["options", "ratio"], 0.5, "ratio must be above 1"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path, path, value, message):
+def test_damaged_files_are_rejected(tmp_path, path, value, message):
     learn.save(learn.fit(table(rising(4)), price=10.0), tmp_path / "m.json")
     text = spoil((tmp_path / "m.json").read_text(), path, value)
     (tmp_path / "m.json").write_text(text)
@@ -327,7 +327,7 @@ def test_names_of_files_are_checked(tmp_path):
 
 
 @pytest.mark.parametrize("rung", [2.0**53 + 2, 1e300])
-def test_a_rung_beyond_all_steps_is_refused(tmp_path, rung):
+def test_a_rung_beyond_all_steps_is_rejected(tmp_path, rung):
     path = tmp_path / "m.json"
     learn.save(learn.fit(table(rising(4)), price=10.0), path)
     document = json.loads(path.read_text())

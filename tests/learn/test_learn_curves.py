@@ -124,7 +124,7 @@ def test_files_say_what_tables_say(tmp_path, suffix):
         ({k: [] for k in TABLE}, "the table is empty"),
     ],
 )
-def test_bad_tables_are_refused(change, message):
+def test_bad_tables_are_rejected(change, message):
     with pytest.raises(InvalidArgument, match=message):
         Curves.read(TABLE | change)
 
@@ -136,7 +136,7 @@ def test_a_missing_column_is_named():
         Curves.read(3)
 
 
-def test_bad_files_are_refused(tmp_path):
+def test_bad_files_are_rejected(tmp_path):
     pytest.importorskip("pandas")
     with pytest.raises(InvalidFile, match="No such file"):
         Curves.read(tmp_path / "none.csv")

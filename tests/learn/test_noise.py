@@ -180,7 +180,7 @@ def test_the_noise_is_kept_with_the_model(tmp_path, settings):
     assert learn.load(tmp_path / "plain.json").noise is None
 
 
-def test_a_file_with_a_bad_noise_is_refused(tmp_path):
+def test_a_file_with_a_bad_noise_is_rejected(tmp_path):
     curves, _ = log_of(np.random.default_rng(5), 30, 10, 0.05)
     path = tmp_path / "model.json"
     learn.save(learn.fit(curves, price=100, rescored=0.1), path)

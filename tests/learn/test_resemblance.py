@@ -162,7 +162,7 @@ def test_indices_are_those_of_a_plain_recursion(seed):
     assert found == pytest.approx(root(law.row[0], first, law.cost[0]), abs=1e-9)
 
 
-def test_a_run_that_was_cut_off_may_go_on_as_others_did():
+def test_a_run_that_was_cut_off_may_continue_as_others_did():
     scores = [[0.1, 0.9], [0.1, 0.5], [0.1, 0.7], [0.1, 0.3], [0.1]]
     rows = [(i, t + 1, x) for i, run in enumerate(scores) for t, x in enumerate(run)]
     run, step, score = zip(*rows, strict=True)
@@ -555,7 +555,7 @@ def test_a_saved_model_has_the_same_indices(tmp_path, minimize):
         ('"trees": 16', '"trees": 10000, "more": 1', "more"),
     ],
 )
-def test_a_file_that_was_tampered_with_is_refused(tmp_path, old, new, message):
+def test_a_file_that_was_tampered_with_is_rejected(tmp_path, old, new, message):
     path = tmp_path / "model.json"
     learn.save(fitted(log()), path)
     text = path.read_text()

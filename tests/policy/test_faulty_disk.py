@@ -62,7 +62,7 @@ def test_power_cuts_with_any_of_the_unsynced_writes(shim: Path, folder: Path) ->
     assert found["tried"] > 500
 
 
-def test_a_file_system_without_locks_is_refused_at_once(shim: Path, folder: Path) -> None:
+def test_a_file_system_without_locks_is_rejected_at_once(shim: Path, folder: Path) -> None:
     found = run(shim, folder, "locks")
     assert found["wrong"] == []
     assert found["tried"] == 16

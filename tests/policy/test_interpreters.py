@@ -31,7 +31,7 @@ def test_no_view_of_a_bytesio_is_kept() -> None:
     assert users == []
 
 
-def test_a_file_that_is_refused_leaves_no_connection(
+def test_a_file_that_is_rejected_leaves_no_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python 3.13 warns of connections that nobody has closed."""

@@ -78,7 +78,7 @@ def script(name: str, *args: str, before: Sequence[str] = ()) -> subprocess.Comp
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 7, 100])
-def test_resumed_anywhere_it_goes_on_as_if_nothing_had_happened(path: Path, steps: int) -> None:
+def test_resumed_anywhere_it_continues_as_if_nothing_had_happened(path: Path, steps: int) -> None:
     plain, search = Search(large_policy()), Search(large_policy(), journal=path)
     for i in range(100):
         if i == steps:
@@ -304,7 +304,7 @@ def test_a_file_cut_off_anywhere(path: Path, finished: bytes) -> None:
     Search.resume(path).close()
 
 
-def test_a_file_with_a_flaw_is_refused_or_makes_no_difference(path: Path, finished: bytes) -> None:
+def test_a_damaged_file_is_rejected_or_makes_no_difference(path: Path, finished: bytes) -> None:
     path.write_bytes(finished)
     with Search.join(path) as search:
         wanted = standing(search)
@@ -427,7 +427,7 @@ def test_a_full_disk(trouble: Any, path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert standing(again) == standing(plain)
 
 
-def test_after_a_refusal_the_file_is_opened_afresh(path: Path) -> None:
+def test_after_a_rejection_the_file_is_opened_afresh(path: Path) -> None:
     with Search(large_policy(), journal=path) as search:
         search.ask()
         journal = search._record._log

@@ -63,7 +63,7 @@ sys.stdin.readline()
 # -- who uses the journal ----------------------------------------------------------------------
 
 
-def test_a_second_process_is_refused_and_told_who_the_first_is(path: Path) -> None:
+def test_a_second_process_is_rejected_and_the_first_is_named(path: Path) -> None:
     Search(model(), journal=path).close()
     first = python(HOLD, path)
     assert first.stdout is not None
@@ -287,7 +287,7 @@ def test_an_interrupt_anywhere_leaves_all_or_nothing(tmp_path: Path, kind: str, 
         "CREATE INDEX i ON event (hex(worker))",
     ],
 )
-def test_sql_that_was_planted_is_refused(path: Path, sql: str) -> None:
+def test_sql_that_was_planted_is_rejected(path: Path, sql: str) -> None:
     Search(model(), journal=path).close()
     with closing(sqlite3.connect(path)) as db:
         db.execute(sql)
@@ -411,7 +411,7 @@ def test_permissions_lost_in_the_middle_of_a_search(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs POSIX signals")
-def test_a_worker_that_stands_still_loses_nothing_and_shares_nothing(tmp_path: Path) -> None:
+def test_a_suspended_worker_loses_nothing_and_shares_nothing(tmp_path: Path) -> None:
     """A few of the pauses of tests/campaigns/pause_searches.py."""
     script = HELPERS.parent / "campaigns" / "pause_searches.py"
     code = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"

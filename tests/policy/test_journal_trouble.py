@@ -225,7 +225,7 @@ def test_an_interrupt_at_any_instruction_leaves_all_or_nothing(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("share", [False, True])
-def test_an_interrupted_tuner_goes_on(
+def test_an_interrupted_tuner_continues(
     folder: Path, share: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was being written when an interrupt came is there as a whole or not at all."""

@@ -135,7 +135,7 @@ def test_simulations_and_laws_follow_the_rule() -> None:
     assert played.loss == law.worse
 
 
-def test_copies_in_one_tree_that_tie_are_told_apart_by_their_states() -> None:
+def test_copies_in_one_tree_that_tie_are_distinguished_by_their_states() -> None:
     """The prize of a tree comes from the copy in the lowest state, in every function."""
     forest = Forest.from_arrays(
         parent=[-1, -1, 0], cost=[0, 0.25, 0.5], rewards=[[-np.inf], [6], [4, 4, 8]],

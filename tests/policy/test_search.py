@@ -156,7 +156,7 @@ def test_a_reward_of_the_box_tells_the_state() -> None:
     assert search.history[0].state == "900"
 
 
-def test_a_reward_that_is_not_there_is_refused() -> None:
+def test_a_reward_that_is_not_there_is_rejected() -> None:
     search = Search(paper())
     with pytest.raises(InvalidAnswer, match=r"899 is not among the rewards of box 'A', which are"):
         search.tell("A", reward=899)
@@ -207,7 +207,7 @@ def test_impossible_states_count_only_for_their_very_reward() -> None:
     assert search.history[1].state == "21"
 
 
-def test_states_that_share_a_reward_must_be_told_apart() -> None:
+def test_states_that_share_a_reward_must_be_distinguished() -> None:
     forest = Forest.from_arrays(
         parent=[-1], cost=[0], rewards=[3.0, 3.0], law=[[0.5, 0.5]], states=["wet", "dry"]
     )
@@ -264,7 +264,7 @@ def test_costs_of_the_model_and_of_the_user() -> None:
 # -- what cannot be ----------------------------------------------------------------------------
 
 
-def test_the_same_answer_twice_is_no_harm_and_another_is_refused() -> None:
+def test_the_same_answer_twice_is_no_harm_and_another_is_rejected() -> None:
     search = Search(paper(), rewards="nearest")
     search.tell("A", reward=899, cost=19)
     before = search.history
@@ -378,7 +378,7 @@ def test_several_boxes_at_once_and_answers_in_any_order() -> None:
     assert [x.box for x in search.history] == ["b2", "b0", "b1"]
 
 
-def test_a_box_given_back_is_handed_out_again() -> None:
+def test_a_released_box_is_handed_out_again() -> None:
     search = Search(roots())
     assert search.ask(2) == ["b0", "b1"]
     search.release("b0")
@@ -431,7 +431,7 @@ def test_a_thread_that_is_just_being_started_holds_no_box(monkeypatch: pytest.Mo
     assert Search(solve(box)).ask() == "A"
 
 
-def test_what_a_thread_has_given_back_goes_to_the_others() -> None:
+def test_what_a_thread_has_released_goes_to_the_others() -> None:
     search = Search(roots(6, outside=-1))
     first, given_back, over = search.ask(), threading.Event(), threading.Event()
 
@@ -707,7 +707,7 @@ def test_a_box_that_was_out_before_an_answer_stays_out_without_it() -> None:
 
 
 @pytest.mark.parametrize("copies", [True, False])
-def test_taking_back_takes_no_longer_in_a_long_search(copies: bool, tmp_path: Path) -> None:
+def test_undo_takes_no_longer_in_a_long_search(copies: bool, tmp_path: Path) -> None:
     """Nothing is read again, and nothing is computed anew that came before."""
     n = 3000
     boxes: dict[str, Any] = {"parent": [-1], "cost": [1.0], "law": [[0.5, 0.5]], "count": [n]}

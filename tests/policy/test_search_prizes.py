@@ -96,7 +96,7 @@ def test_nothing_is_taken_while_a_better_box_is_out():
     assert (search.ask(), search.ask().move) == ("A", "take")
 
 
-def test_what_cannot_be_taken_is_refused():
+def test_what_cannot_be_taken_is_rejected():
     search = Search(solve(staff()).policy())
     with pytest.raises(InvalidAnswer, match="it was not opened"):
         search.take("Ada")

@@ -165,7 +165,7 @@ def test_a_budget_is_spent_whatever_is_found():
 # -- promises ----------------------------------------------------------------------------------
 
 
-def test_threads_do_not_matter_to_the_last_bit():
+def test_threads_do_not_matter():
     solution = solve(random_forest(np.random.default_rng(1), 200, branch=100))
     one, *others = (simulate(solution, 10_001, 7, threads=n) for n in (1, 2, 5))
     for other in others:
@@ -177,7 +177,7 @@ def test_threads_do_not_matter_to_the_last_bit():
         assert one.loss == other.loss
 
 
-def test_a_seed_is_a_generator_and_more_episodes_go_on_where_fewer_end():
+def test_a_seed_is_a_generator_and_more_episodes_continue_where_fewer_end():
     solution = solve(Forest.from_arrays(**PAPER))
     few = simulate(solution, 1000, 3).payoff.values
     assert np.array_equal(
@@ -304,7 +304,7 @@ def test_an_error_in_the_progress_function_ends_it():
 
 
 @pytest.mark.parametrize("name", ["episodes", "workers", "budget"])
-def test_nonsense_is_refused(name):
+def test_nonsense_is_rejected(name):
     with pytest.raises(InvalidArgument, match=f"`{name}` must be a whole number from 1 on"):
         simulate(solve(Forest.from_arrays(**PAPER)), **({"episodes": 10, "rng": 1} | {name: 0}))
 

@@ -229,7 +229,7 @@ def test_a_commitment_keeps_what_the_forest_says_of_itself():
     assert found.bound == pytest.approx(5.045)
 
 
-def test_bad_choices_are_refused():
+def test_bad_choices_are_rejected():
     b = Builder().add("A", cost=1, outcomes={0: 0.5, 4: 0.5})
     b.add("B", parent="A", cost=1, outcomes={0: 0.5, 4: 0.5})
     with pytest.raises(InvalidArgument, match="one parent"):

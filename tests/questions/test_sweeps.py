@@ -131,7 +131,7 @@ def test_its_own_tolerance_plays_no_part_and_the_table_tells_the_ranges():
     )
 
 
-def test_what_a_sweep_refuses():
+def test_what_a_sweep_rejects():
     with pytest.raises(InvalidArgument, match="does not go with discounting"):
         questions.risk_sweep(weitzman.line([[1.0]], rewards=[5], cost=1, factor=0.5))
     with pytest.raises(InvalidArgument, match="do not go with a risk tolerance"):

@@ -253,7 +253,7 @@ def test_nothing_is_answered_without_the_token(server):
             assert b"token" in content
 
 
-def test_other_origins_are_refused(server):
+def test_other_origins_are_rejected(server):
     path, good = f"/{server.token}/example", f"http://127.0.0.1:{server.server_port}"
     assert reply(server, "POST", path, b"{}", Origin=good)[0].status == 200
     for origin in (
@@ -272,7 +272,7 @@ def test_other_origins_are_refused(server):
         assert reply(server, "GET", f"/{server.token}/", Sec_Fetch_Site=site)[0].status == 403
 
 
-def test_other_host_names_are_refused(server):
+def test_other_host_names_are_rejected(server):
     """A name that an attacker's name server points at this machine."""
     for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1", ""):
         response, _ = reply(server, "GET", f"/{server.token}/", Host=host)
@@ -446,3 +446,14 @@ def test_two_thousand_boxes_are_answered_without_a_compiler(tmp_path):
     )  # fmt: skip
     assert done.stdout == "() True\n"
     assert not any(tmp_path.iterdir())
+
+
+def test_the_button_for_files_keeps_its_word():
+    """With --words study,run it said "Run…"."""
+    server = Server(Workbench(words=("study", "run")))
+    try:
+        _, page = server.content("")
+    finally:
+        server.server_close()
+    assert ">Open…</button>" in page
+    assert "Add a study" in page

@@ -70,7 +70,7 @@ def test_no_path_leads_to_a_file(server, path):
     assert content == b"there is no such page.\n"
 
 
-def test_lengths_and_heads_without_measure_are_refused(server):
+def test_lengths_and_heads_without_measure_are_rejected(server):
     post = f"POST /{server.token}/solve"
     assert b" 413 " in raw(server, head(server, post, f"Content-Length: {'9' * 5000}"))
     assert b" 411 " in raw(server, head(server, post, "Content-Length: -5"))
@@ -224,7 +224,7 @@ def test_a_file_of_that_name_is_not_replaced_unasked(boxes):
         "c:evil.json",
     ],
 )  # fmt: skip
-def test_names_that_lead_elsewhere_are_refused(boxes, name):
+def test_names_that_lead_elsewhere_are_rejected(boxes, name):
     bench = Workbench(str(boxes))
     text = bench.start()["document"]
     before = sorted(p.name for p in boxes.parent.iterdir())

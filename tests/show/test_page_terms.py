@@ -226,7 +226,7 @@ def test_curves_of_the_terms(kind, what):
         assert value[0] == pytest.approx(solve(f.changed(rate=0.0)).value)
 
 
-def test_a_curve_of_what_is_not_there_is_refused():
+def test_a_curve_of_what_is_not_there_is_rejected():
     for what in ("rate", "risk_tolerance", "duration", "factor"):
         request = {"document": document(hires()), "box": 0, "what": what, "row": 0, "state": 0}
         answer = Workbench().answer("curve", json.dumps(request).encode())

@@ -110,6 +110,7 @@ class Script:
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = files("weitzman.show.page")
     texts = [folder.joinpath(n).read_text("utf-8") for n in STEPPER if n not in DRAWN]
+    texts.append(files("weitzman.show.explore").joinpath("fields.js").read_text("utf-8"))
     path = tmp_path_factory.mktemp("node") / "walk.mjs"
     path.write_text("\n".join([_EXPORT.sub("", _IMPORT.sub("", t)) for t in texts] + [DRIVER]))
     script = Script(str(path))
@@ -207,9 +208,11 @@ def test_the_script_takes_the_same_steps(
             shown.append(data.draw(st.sampled_from(possible(walk, box)))[0])
             walk.show(box, shown[-1])
         wanted.append(standing(walk))
-    unit, spread = walk.amounts
+    unit, spread, digits = walk.amounts
+    described = problem(policy, keep)
+    described["amounts"]["digits"] = digits  # in a report fewer, for people
     answer = script.ask(
-        "walked", problem=problem(policy, keep), given=given, shown=shown, unit=unit, spread=spread
+        "walked", problem=described, given=given, shown=shown, unit=unit, spread=spread
     )
     assert [merged(a) for a in answer] == wanted
 

@@ -16,7 +16,7 @@ from test_plot_data import Saturating, chests
 import weitzman
 from weitzman import plot
 from weitzman.show.plot import style
-from weitzman.show.plot.trees import graph_places, tree
+from weitzman.show.plot.trees import tree
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -288,7 +288,7 @@ def test_a_long_search():
     assert "opening" in ax.get_xlabel()
 
 
-def test_line_colors_where_to_go_on():
+def test_line_colors_where_to_continue():
     law = [[0.5, 0.5], [0.25, 0.75]]
     solution = weitzman.solve(weitzman.line(([1, 0], law), length=5, rewards=[0, 8], cost=1))
     ax = plot.solution(solution)  # a single line is drawn as a map
@@ -385,7 +385,7 @@ def test_without_matplotlib_a_clear_word():
 
 @pytest.mark.parametrize("draw", [plot.forest, plot.phi, plot.capped_value, plot.payoff, plot.line,
                                   plot.openings, plot.break_even, plot.solution])  # fmt: skip
-def test_a_forest_that_is_not_solved_is_refused(draw):
+def test_a_forest_that_is_not_solved_is_rejected(draw):
     with pytest.raises(weitzman.errors.InvalidArgument, match=r"needs a solution.*solve\(forest\)"):
         draw(chests())
     assert plt.get_fignums() == []  # and no empty figure is left behind
@@ -481,84 +481,6 @@ def test_colors_do_not_repeat_and_differ_visibly():
     rgb = np.array([mpl.colors.to_rgb(c) for c in style.colors(24)])
     apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(24)
     assert apart.min() > 0.08
-
-
-def coins() -> weitzman.strategies.Dag:
-    agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
-    return weitzman.strategies.Dag(
-        parents=[[], [], [0, 1]], cost=[1, 1, 1], rewards=[[0, 0], [0, 0], [0, 16]],
-        law=[[0.5, 0.5], [0.5, 0.5], agree], names=["$first$ coin", "second coin", "chest " * 9],
-    )  # fmt: skip
-
-
-def test_a_graph_has_an_arrow_for_each_parent_and_marks_what_to_open_first():
-    best = weitzman.strategies.exhaustive(coins())
-    ax = plot.dag(coins(), best)
-    assert len(ax.patches) == 2  # an arrow from each coin
-    assert legend(ax) == ["box", "open first"]
-    (first,) = [c for c in ax.collections if c.get_label() == "open first"]
-    assert len(first.get_offsets()) == 1
-    assert f"earns {best.value:g} " in ax.get_title(loc="left")
-    assert_readable(ax)
-    assert plot.solution(coins()).texts[0].get_text() == "$first$ coin"
-
-
-def test_boxes_of_a_graph_stand_right_of_their_parents_and_apart():
-    dag = weitzman.strategies.Dag.of(many(25))
-    depth, row = graph_places(dag)
-    edges = [(p, i) for i in range(25) for p in dag.parents[i]]
-    assert len(edges) == 20
-    assert all(depth[p] < depth[i] for p, i in edges)
-    assert len({*zip(depth.tolist(), row.tolist(), strict=True)}) == 25
-
-
-def test_an_endless_line_goes_on_within_the_bar():
-    """Each index against the value of the line for whoever holds it; rewards in ascending order."""
-    law, rewards = np.random.default_rng(4).dirichlet(np.ones(3), 3), np.array([5.0, 0.0, 9.0])
-    ax = plot.solution(weitzman.solve_line(weitzman.Chain(law, rewards), cost=0.7))
-    ends = [bar.get_x() + bar.get_width() for bar in ax.containers[0]]
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    assert names == ["state 1", "state 0", "state 2"]
-    dots = {
-        (float(x), int(y)): c.get_label() == "reward: continue"
-        for c in ax.collections for x, y in c.get_offsets()
-    }  # fmt: skip
-    assert sorted(dots) == [(0.0, 0), (5.0, 1), (9.0, 2)]
-    for row, (name, x) in enumerate(zip(names, ends, strict=True)):
-        after, reward = law[int(name.split()[1])], sorted(rewards.tolist())[row]
-        line = weitzman.line((after, law), length=np.inf, rewards=rewards, cost=0.7, outside=x)
-        assert weitzman.solve(line).value == pytest.approx(x)
-        assert weitzman.solve(line.changed(outside=x - 0.1)).value > x - 0.1 + 1e-6
-        assert dots[reward, row] == (x > reward)
-    assert_readable(ax)
-    rng = np.random.default_rng(0)
-    long = weitzman.Chain(rng.dirichlet(np.ones(80), size=80), rewards=np.arange(80.0))
-    assert_readable(plot.endless(weitzman.solve_line(long, cost=1)))
-
-
-def test_bounds_of_a_lazy_forest_close_in():
-    def children(node):
-        return [weitzman.Node(law=[[0.5, 0.5]] * 2, rewards=[0, 9], cost=1.0) for _ in range(2)]
-
-    root = weitzman.Node(name="$draft$", law=[0.5, 0.5], rewards=[0, 9], cost=1.0)
-    lazy = weitzman.LazyForest([root], children, least_cost=1.0, branching=2)
-    found = weitzman.solve(lazy, gap=0.05)
-    ax = plot.solution(found)
-    upper, lower = ax.lines
-    assert (lower.get_ydata() <= upper.get_ydata()).all()
-    ends = lower.get_xdata()[-1], lower.get_ydata()[-1], upper.get_ydata()[-1]
-    assert ends == (found.expanded, found.lower, found.upper)
-    assert legend(ax) == ["value lies here", "upper bound", "lower bound"]
-    assert_readable(ax)
-
-
-@pytest.mark.parametrize("draw", [plot.dag, plot.endless, plot.bounds])
-def test_pictures_of_other_problems_refuse_what_they_cannot_draw(draw):
-    with pytest.raises(weitzman.errors.InvalidArgument, match=r"needs .* but got a Forest"):
-        draw(many(5))
-
-
-# -- amounts -----------------------------------------------------------------------------------
 
 
 def money() -> weitzman.Forest:

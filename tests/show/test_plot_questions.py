@@ -51,7 +51,7 @@ def test_every_mark_is_in_the_legend(draw):
 
 
 @pytest.mark.parametrize("picture", [plot.frontier, plot.tornado, plot.risk_sweep])
-def test_other_things_are_refused(picture):
+def test_other_things_are_rejected(picture):
     with pytest.raises(InvalidArgument, match="this picture needs a"):
         picture(3)
 

@@ -15,12 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_forests import PAPER, forest_of, random_forest, run_command
 
-from weitzman import Forest, Policy, evaluate, line, side_by_side, simulate, solve
+from weitzman import Forest, Policy, evaluate, line, questions, side_by_side, simulate, solve
 from weitzman.errors import InvalidArgument, InvalidForest, TooLarge, UnknownName
 from weitzman.forest import expand
 from weitzman.strategies.comparison import compare
 from weitzman.strategies.fixed_orders import best_partially_adaptive, value_of_order
-from weitzman.strategies.fixed_sets import SetValues, _bounded, best_nonadaptive, value_of_set
+from weitzman.strategies.fixed_sets import (
+    SetValues,
+    _bounded,
+    best_line,
+    best_nonadaptive,
+    value_of_set,
+)
+from weitzman.strategies.graphs import exhaustive
 from weitzman.strategies.thumb_rules import everything, myopic, on_reward_grid, random_order
 
 HALF = {  # the paper's half-approximation by a fixed set does not hold here
@@ -464,3 +471,23 @@ def test_the_best_order_is_never_worse_than_on_shorter_lines():
         lines = [line(steps, rewards=[0, 1, 3, 9], cost=cost) for cost in costs]
         values.append(best_partially_adaptive(side_by_side(lines), limit=400).value)
     assert values == sorted(values)
+
+
+def test_every_result_goes_to_pandas():
+    pytest.importorskip("pandas")
+    forest = Forest.from_arrays(**PAPER)
+    chosen = best_nonadaptive(forest).to_pandas()
+    assert chosen.to_dict("list") == {
+        "number": [0, 1, 2], "box": ["0", "1", "2"], "copies": [1, 1, 1],
+    }  # fmt: skip
+    assert best_partially_adaptive(forest).to_pandas()["box"].tolist() == ["0", "2", "1"]
+    assert best_line(forest).to_pandas()["number"].tolist() == [0, 1]
+    mixture = questions.within_budget(forest, 20).to_pandas()
+    assert list(mixture) == ["budget", "spend", "reward", "price", "share"]
+    assert mixture["spend"].tolist() == pytest.approx([20])
+    committed = questions.commit(forest, unseen=True).to_pandas()
+    assert committed["chosen"].tolist() == ["0", "2, unseen"]
+    assert exhaustive(forest).to_pandas()["value"].tolist() == pytest.approx([94.325])
+    assert list(questions.capped(forest, 30, episodes=9).to_pandas()) == [
+        "reward", "error", "bound", "spend",
+    ]  # fmt: skip

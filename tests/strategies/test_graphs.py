@@ -94,7 +94,7 @@ def test_cases_by_hand():
     assert twice.value == pytest.approx(solve(Forest.from_arrays(**PAPER, count=[2, 1, 1])).value)
 
 
-def test_what_is_too_large_is_refused_with_its_size():
+def test_what_is_too_large_is_rejected_with_its_size():
     with pytest.raises(TooLarge, match=r"after 100 situations .* up to 1\.2e\+22") as caught:
         exhaustive(large(40), limit=100)
     assert caught.value.situations == pytest.approx(1.2e22, rel=0.1)
@@ -139,14 +139,14 @@ FAIR = [0.5, 0.5]
         ({"minimize": True}, "minimizing needs an outside option"),
     ],
 )
-def test_nonsense_is_refused(change, message):
+def test_nonsense_is_rejected(change, message):
     arrays = {"parents": [[], [0]], "cost": [1, 1], "rewards": [0, 1], "law": [FAIR, [FAIR, FAIR]]}
     assert len(Dag(**arrays)) == 2
     with pytest.raises(InvalidForest, match=message):
         Dag(**arrays | change)
 
 
-def test_other_refusals():
+def test_other_rejections():
     with pytest.raises(InvalidForest, match="at least one box"):
         Dag(parents=[], cost=[], rewards=[], law=[])
     with pytest.raises(InvalidArgument, match="needs a Dag or a Forest, but got a list"):

@@ -218,7 +218,7 @@ def test_large_forests_fall_back_on_simulation_and_likely_orders_and_sets():
         assert all(x.error > 0 or x.value == c["optimal"].value for x in simulated)
 
 
-def test_what_makes_no_sense_is_refused_by_name():
+def test_what_makes_no_sense_is_rejected_by_name():
     with pytest.raises(InvalidArgument, match="a graph of boxes is for an expected payoff"):
         Dag.of(FORESTS["time"])
     with pytest.raises(InvalidArgument, match="several prizes boxes are opened one at a time"):

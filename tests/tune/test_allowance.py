@@ -36,7 +36,7 @@ def test_at_the_price_found_the_budget_is_spent_on_average(price, budget):
     assert dearer >= budget * 0.999
 
 
-def test_a_budget_below_every_spend_is_refused():
+def test_a_budget_below_every_spend_is_rejected():
     with pytest.raises(InvalidArgument, match="the budget must be at least 1, the least that any"):
         tune.price_within(model_of(10.0), 0.5, fresh=50)
 

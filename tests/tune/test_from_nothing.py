@@ -86,7 +86,7 @@ def reached(score, over, length):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sixteen_runs_are_started_and_ever_fewer_go_on(seed):
+def test_sixteen_runs_are_started_and_ever_fewer_continue(seed):
     race = Race(learn.from_nothing(full_run_cost=0.01), available=20)
     learner = tune.Refit(race)
     score = np.random.default_rng(seed).uniform(size=16).round(3)

@@ -317,7 +317,7 @@ def test_processes_elsewhere_are_known_by_their_heartbeat(tmp_path: Path, monkey
     assert not other._holders(trial)
 
 
-def test_without_checkpoints_each_process_goes_on_with_its_own_trials(tmp_path: Path):
+def test_without_checkpoints_each_process_continues_with_its_own_trials(tmp_path: Path):
     first, other = stores(tmp_path, 2, movable=False)
     first.waits(0)
     first.turn(lambda: None)

@@ -141,7 +141,7 @@ def test_steps_may_be_numbered_by_the_run():
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_stopped_anywhere_it_goes_on_where_it_stood(tmp_path: Path, workers: int):
+def test_stopped_anywhere_it_continues_where_it_stood(tmp_path: Path, workers: int):
     """Every prefix of a journal leads to the same end, and nothing in it is paid for again."""
     whole = tmp_path / "whole"
     result = tune.optimize(train, CONFIGS, MODEL, journal=whole, outside=0.0)
@@ -235,7 +235,7 @@ def test_a_journal_in_use_is_left_alone(tmp_path: Path):
     assert tune.optimize(nested, [1], MODEL, journal=path).best_score == 10
 
 
-def test_damage_is_refused_and_left_alone(tmp_path: Path):
+def test_damage_is_rejected_and_left_alone(tmp_path: Path):
     path = tmp_path / "journal"
     tune.optimize(train, CONFIGS, MODEL, journal=path)
     whole = path.read_bytes()
@@ -274,7 +274,7 @@ def test_no_damage_drops_an_event_in_silence(tmp_path: Path):
     assert refused > 200  # the others fell on the time of day, or on space that is not in use
 
 
-def test_another_problem_is_refused(tmp_path: Path):
+def test_another_problem_is_rejected(tmp_path: Path):
     path = tmp_path / "journal"
     tune.optimize(train, CONFIGS, MODEL, journal=path)
     with pytest.raises(

@@ -78,7 +78,7 @@ def test_what_training_raises_is_raised_where_it_is_advanced():
     assert [run.over for run in result.runs] == ["failed", "failed"]
 
 
-def test_training_that_goes_on_although_it_was_ended():
+def test_training_that_continues_although_it_was_ended():
     def stubborn(config, report):
         for _ in range(5):
             try:

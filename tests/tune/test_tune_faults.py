@@ -183,7 +183,7 @@ def test_what_was_found_is_not_lost_with_an_exception(durable: bool, tmp_path: P
     assert ("Run again to continue." in notes) == durable
 
 
-def test_a_journal_goes_on_after_an_early_failure_with_timed_costs(tmp_path: Path):
+def test_a_journal_continues_after_an_early_failure_with_timed_costs(tmp_path: Path):
     """The first run fails before any step has said that costs are times."""
     now = [0.0]
 

@@ -133,7 +133,7 @@ def test_the_sampler_hears_of_trials_that_are_out_of_the_race():
     assert finished[-1] > 0
 
 
-def test_cut_short_anywhere_it_goes_on_where_it_stood(tmp_path: Path):
+def test_cut_short_anywhere_it_continues_where_it_stood(tmp_path: Path):
     reference = wanted()
     rows = sum(len(run.steps) for run in reference.runs)
     assert rows == 30

@@ -181,7 +181,7 @@ def test_in_flight_moves_are_not_offered_again():
     assert (move.run, move.until) == (1, 5)
 
 
-def test_a_move_given_back_is_offered_first():
+def test_a_released_move_is_offered_first():
     race = Race(four_grades())
     for _ in range(2):
         race.next()

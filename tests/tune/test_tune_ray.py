@@ -57,7 +57,7 @@ class PowerCut(ray.tune.Callback):
             raise RuntimeError("power cut")
 
 
-def test_a_restored_experiment_goes_on_where_it_stood(ray_session, tmp_path: Path, monkeypatch):
+def test_a_restored_experiment_continues_where_it_stood(ray_session, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("TUNE_GLOBAL_CHECKPOINT_S", "0")
     poor = [[(s, min(x, 4.0), c) for s, x, c in curve] for curve in CURVES[:5]]
     log = tmp_path / "log"
@@ -177,7 +177,7 @@ def test_it_begins_from_nothing(ray_session, tmp_path: Path):
     assert race.spent == pytest.approx(sum(CURVES[run][step - 1][2] for run, step in steps))
 
 
-def test_a_second_process_on_an_experiment_is_refused(ray_session, tmp_path: Path):
+def test_a_second_process_on_an_experiment_is_rejected(ray_session, tmp_path: Path):
     """Whether it restores it or begins one of the same name; the first goes on undisturbed."""
     address = ray_session.get_runtime_context().gcs_address
     first = subprocess.Popen(

@@ -44,6 +44,18 @@ def depths(parent: IntArray) -> IntArray:
     return depth[:-1]
 
 
+def roots_above(parent: IntArray) -> IntArray:
+    """The root of the tree of each box.
+
+    >>> roots_above(np.array([-1, 0, 1, 1, -1])).tolist()
+    [0, 0, 0, 0, 4]
+    """
+    up = np.where(parent < 0, np.arange(len(parent)), parent)
+    while (up != up[up]).any():
+        up = up[up]
+    return up
+
+
 def error_of_mean(values: FloatArray) -> float:
     """The standard error of the mean of independent draws; NaN for a single one.
 

@@ -72,6 +72,7 @@ class Amounts(NamedTuple):
 
     unit: str = ""
     spread: float = 0.0
+    digits: int = _DIGITS
 
     def __call__(self, x: float, error: float = 0.0) -> str:
         """An amount, and its unit.
@@ -88,7 +89,7 @@ class Amounts(NamedTuple):
     def bare(self, x: float, error: float = 0.0) -> str:
         """An amount without its unit."""
         cents = self.spread >= _RICH and is_currency_sign(self.unit)
-        return number(x, spread=self.spread, error=error, cents=cents)
+        return number(x, spread=self.spread, error=error, digits=self.digits, cents=cents)
 
     def margin(self, error: float) -> str:
         """An error or a distance between amounts: two digits, and the unit.

@@ -118,6 +118,8 @@ class ResultTable:
     def _repr_html_(self) -> str:
         shown = self.cells()
         head = self.headline() or repr(self)
+        if "array(" in head:  # of a result without words of its own
+            head = type(self).__name__
         return cells_html(head.splitlines(), shown[: ROWS + 1], len(shown) - 1 - ROWS)
 
 

@@ -43,7 +43,8 @@ from .lanes import (
     where,
 )  # fmt: skip
 
-_SIZES = 64  # size classes of the allocator: powers of two
+_SIZES = 256  # size classes of the allocator: four to each power of two, so that little is lost
+_SMALLEST = 64
 TOP = _SIZES  # slot of the allocator state that holds the first never-used position
 _HEAD = 8  # floats at the start of a block: how many breakpoints, and room for how many
 _FIRST, _SECOND = np.int64(0), np.int64(LANES)  # groups of eight states
@@ -163,22 +164,31 @@ def new_heap(size: int) -> tuple[FloatArray, IntArray]:
 
 
 @lane_helper()
+def _size_class(size):
+    """The class of blocks with room for ``size`` floats, and how many its blocks have."""
+    most = max(size, _SMALLEST) - 1
+    bits = bit_length(most)
+    quarter = (most >> (bits - 3)) & 3
+    return 4 * bits + quarter, (5 + quarter) << (bits - 3)
+
+
+@lane_helper()
 def allocate(heap, state, size):
     """Position of a block of at least ``size`` floats."""
-    c = bit_length(size - 1)
+    c, room = _size_class(size)
     at = state[c]
     if at >= 0:  # a free block holds the position of the next free one
         state[c] = np.int64(heap[at])
     else:
         at = state[TOP]
-        state[TOP] = at + (1 << c)
+        state[TOP] = at + room
     return at
 
 
 @lane_helper()
 def release(x, state, at, size):
     """Put the block x, which lies at ``at``, on the list of its size."""
-    c = bit_length(size - 1)
+    c, _ = _size_class(size)
     x[0] = state[c]
     state[c] = at
 

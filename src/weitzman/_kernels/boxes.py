@@ -89,23 +89,21 @@ def _copy_above(x, i, level, out, n):
 
 
 @lane_helper()
-def box_grid(x, levels, distinct, bare, low, out):
+def box_grid(x, levels, distinct, bare, out):
     """Breakpoints of max(reward, X), from the top: the rewards, and those of X above the lowest.
 
     ``x`` are the breakpoints of X, ``levels[:distinct]`` the rewards in rising order. The row of a
     breakpoint is that of the lowest breakpoint of X not below. ``bare``: some state has no reward,
-    so that all of X counts. Nobody looks below ``low``.
+    so that all of X counts.
     """
-    i, q, n = np.int64(1), distinct - 1, np.int64(0)
-    while q >= 0 and levels[q] >= low:
+    i, n = np.int64(1), np.int64(0)
+    for q in range(distinct - 1, -1, -1):
         i, n = _copy_above(x, i, levels[q], out, n)
         i += x[i] == levels[q]
         out.points[n], out.rows[n] = levels[q], i - 1
         n += 1
-        q -= 1
-    if bare or q >= 0:
-        i, n = _copy_above(x, i, low, out, n)
-        n += (x[i] == low) & (low > -np.inf)
+    if bare:
+        i, n = _copy_above(x, i, -np.inf, out, n)
     out.points[n] = -np.inf
     return n
 
@@ -215,12 +213,12 @@ def mix_between(after, spans, law, lanes, n, out):
 
 
 @lane_helper()
-def indices(tails, price, low, sigma):
+def indices(tails, price, sigma):
     """Root in x of E[(W_s - x)^+] = price[s].
 
     Areas under the tail are summed from the top, so that nothing cancels. A free box gets the
-    smallest solution: the top of the support. Minus infinity when W never is a number, or when the
-    root lies below ``low``. ``points[n]`` is minus infinity: down to there any area can be had.
+    smallest solution: the top of the support. Minus infinity when W never is a number.
+    ``points[n]`` is minus infinity: down to there any area can be had.
     """
     grid, n, rows, lanes = tails
     for u in range(0, lanes, LANES):
@@ -239,8 +237,7 @@ def indices(tails, price, low, sigma):
                 break
         # rounding must not carry the root past the next breakpoint below
         x = larger(sub(right, div(sub(c, before), height)), left)
-        x = where(above(height, splat(0.0)), x, never)
-        store(sigma, u, where(above(splat(low), x), never, x))
+        store(sigma, u, where(above(height, splat(0.0)), x, never))
 
 
 @lane_helper()

@@ -92,7 +92,6 @@ class Program(NamedTuple):
     known: np.ndarray  # values that are known: falling breakpoints, then a row of tails for each
     known_at: np.ndarray  # by operation: where its known value starts
     known_size: np.ndarray  # by operation: how many breakpoints that has
-    low: float  # what lies below is left out
     outside: float
     eps: float
     given: bool  # the indices are given rather than looked for
@@ -163,20 +162,18 @@ def _block_of(op, loc, heap, shared, nothing):
 
 
 @lane_helper()
-def _take_known(known, m, k, low, w):
-    """Breakpoints and rows of a known value, those not below ``low``; how many there are."""
-    lanes, n = padded(k), 0
+def _take_known(known, m, k, w):
+    """Breakpoints and rows of a known value."""
+    lanes = padded(k)
     for s in range(lanes):
         w.tops[s], w.errors[s] = -np.inf, 0.0
-    while n < m and known[n] >= low:
+    for n in range(m):
         w.x[n] = known[n]
         for s in range(lanes):
             t = known[m + n * k + s] if s < k else 0.0
             w.rows[n * lanes + s] = t
             if t > 0.0 and w.tops[s] == -np.inf:
                 w.tops[s] = w.x[n]
-        n += 1
-    return n
 
 
 @lane_helper()
@@ -194,9 +191,8 @@ def _mixture(op, row, own, children, program, w):
     levels, distinct = program.level_at[r], program.level_at[r + 1] - program.level_at[r]
     grid = boxes.Listing(w.grid, w.pos, w.numbers)
     n = boxes.box_grid(
-        grid_of(children.block, across), pointer(program.levels, levels), distinct, bare,
-        program.low, grid,
-    )  # fmt: skip
+        grid_of(children.block, across), pointer(program.levels, levels), distinct, bare, grid
+    )
     boxes.lift(powers_of(children, across, w.rows), across, w.reward, grid, n, w.after)
     boxes.lift_error(children, own, w.reward, program.outside, pointer(w.after, n * across))
     done = ZERO
@@ -236,7 +232,7 @@ def _box(op, row, own, children, program, out, w):
             defect = pointer(program.defect, program.defect_at[law])
             for s in range(k):
                 w.price[s] += defect[s] * w.grid[0]
-        boxes.indices(tails, w.price, program.low, w.sigma)
+        boxes.indices(tails, w.price, w.sigma)
         for s in range(k):
             sigma[s] = w.sigma[s]
     boxes.sort_down(w.sigma, lanes, w.rank, w.caps)
@@ -280,7 +276,7 @@ def _carry_out(step, order, program, out, shared, heap, size, state, w):
                     prefetch(program.laws, i)
 
         # below its floor nobody looks at a state: where its only user has as good a reward
-        base = max(program.low, program.outside) if user == OUTSIDE_USER else program.low
+        base = program.outside if user == OUTSIDE_USER else -np.inf
         least, at = np.inf, program.reward_at[max(user, ZERO)]
         for s in range(k):
             w.floor[s] = max(base, program.reward[at + s]) if user >= 0 else base
@@ -299,7 +295,8 @@ def _carry_out(step, order, program, out, shared, heap, size, state, w):
                 m = join(a, b, k, least, w.pos, w.source, w.after, draft)
             else:
                 known = pointer(program.known, program.known_at[op])
-                m = _take_known(known, room, k, program.low, w)
+                _take_known(known, room, k, w)
+                m = room
             for u in range(0, lanes, LANES):  # nothing is cut off
                 store(w.sigma, u, splat(np.inf))
             for j in range(m):
@@ -342,7 +339,7 @@ def sweep(
         pointer(p.reward, 0), pointer(p.reward_at, 0), pointer(p.levels, 0), pointer(p.level_at, 0),
         pointer(p.costs, 0), pointer(p.cost_at, 0), pointer(p.cost_shape, 0), pointer(p.defect, 0),
         pointer(p.defect_at, 0), pointer(p.known, 0), pointer(p.known_at, 0),
-        pointer(p.known_size, 0), p.low, p.outside, p.eps, p.given, p.weighed,
+        pointer(p.known_size, 0), p.outside, p.eps, p.given, p.weighed,
     )  # fmt: skip
     written = Outputs(
         pointer(o.loc, 0), pointer(o.refs, 0), pointer(o.sigma, 0), pointer(o.sigma_at, 0),

@@ -1,7 +1,6 @@
 """The operations of :mod:`.lanes` in plain Python.
 
-A vector is an array of eight floats, a mask one of eight booleans, a pointer an array and a place
-in it.
+A vector is an array of eight floats, a mask one of eight booleans, a pointer the rest of an array.
 """
 
 from __future__ import annotations
@@ -26,48 +25,22 @@ above, at_least, both, either = operator.gt, operator.ge, operator.and_, operato
 exp, expm1, where = math.exp, math.expm1, np.where  # exp: up to 700, beyond Python has an error
 
 
-class Pointer:
-    """A place in an array, from which on it is read and written."""
-
-    __slots__ = ("at", "data")
-
-    def __init__(self, data: Vector, at: int) -> None:
-        self.data, self.at = data, at
-
-    def __getitem__(self, i: int) -> Any:
-        return self.data[self.place(i)]
-
-    def __setitem__(self, i: int, x: Any) -> None:
-        self.data[self.place(i)] = x
-
-    def place(self, i: int) -> int:
-        """Where entry i lies in the array."""
-        at = self.at + int(i)
-        if at < 0:  # an array would count from its end
-            raise IndexError(f"{at} lies before the array")
-        return at
-
-
-def pointer(array: Vector | Pointer, i: int) -> Pointer:
-    """Where ``array[i]`` lies, for a contiguous array or another pointer."""
-    if isinstance(array, Pointer):
-        return Pointer(array.data, array.at + int(i))
+def pointer(array: Vector, i: int) -> Vector:
+    """Where ``array[i]`` lies, for a contiguous array or another pointer: the rest of the array."""
     if not array.flags.c_contiguous:
         raise ValueError("only a contiguous array has pointers")
-    return Pointer(array.reshape(-1), int(i))
+    return array.reshape(-1)[int(i) :]
 
 
-def load(p: Pointer, i: int) -> Vector:
+def load(p: Vector, i: int) -> Vector:
     """``p[i:i + 8]``; what lies beyond the end of the array is never looked at."""
-    at = p.at + int(i)
-    eight = p.data[at : at + LANES].copy()
+    eight = p[int(i) : int(i) + LANES].copy()
     return np.resize(eight, LANES) if 0 < len(eight) < LANES else eight
 
 
-def store(p: Pointer, i: int, v: Vector) -> None:
+def store(p: Vector, i: int, v: Vector) -> None:
     """``p[i:i + 8] = v``"""
-    at = p.at + int(i)
-    p.data[at : at + LANES] = v
+    p[int(i) : int(i) + LANES] = v
 
 
 def splat(x: float) -> Vector:
@@ -77,7 +50,7 @@ def splat(x: float) -> Vector:
     return eight
 
 
-def splat_at(p: Pointer, i: int) -> Vector:
+def splat_at(p: Vector, i: int) -> Vector:
     """``p[i]`` in all lanes."""
     return splat(p[i])
 
@@ -122,5 +95,5 @@ def keep(array: Vector) -> None:
     """Nothing: Python keeps what is used, and (below) does not wait for memory."""
 
 
-def prefetch(p: Pointer, i: int) -> None:
+def prefetch(p: Vector, i: int) -> None:
     """Nothing."""

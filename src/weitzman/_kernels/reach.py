@@ -92,17 +92,10 @@ class Route(NamedTuple):
     clear: np.ndarray  # the probability that no child reaches them
     sigma: np.ndarray
     sigma_at: np.ndarray
-    loc: np.ndarray  # where operands of joins and of several copies lie; see Operands
+    loc: np.ndarray  # where operands of joins and of several copies lie among the values
     asks: np.ndarray  # by operation: how many ranks lie at it and below
     least: float  # steps not above this are left out
     stop: np.ndarray  # one integer; not zero: end after the operation under way
-
-
-class Operands(NamedTuple):
-    """The values of operands: at ``own[loc]``, or at ``shared[-1 - loc]``."""
-
-    own: np.ndarray
-    shared: np.ndarray
 
 
 class Found(NamedTuple):
@@ -313,8 +306,8 @@ def _put(g, least, heap, state):
     if kept == 0:  # never reached
         return heap, _ZERO, _ZERO
     room = kept * (lanes + 1)
-    if state[TOP] + 2 * room > heap.size:
-        bigger = aligned(2 * (heap.size + room))
+    if state[TOP] + 2 * room + LANES * LANES > heap.size:
+        bigger = aligned(2 * (heap.size + room) + LANES * LANES)
         copy(heap, _ZERO, heap.size, bigger, _ZERO)
         heap = bigger
     at = allocate(pointer(heap, 0), pointer(state, 0), room)
@@ -423,14 +416,6 @@ def _mix_capped(capped, caps, union, k, law, across, size, out):
 
 
 @lane_helper()
-def _value(operands, loc):
-    """The block of an operand."""
-    if loc >= 0:
-        return pointer(operands.own, loc)
-    return pointer(operands.shared, -1 - loc)
-
-
-@lane_helper()
 def _leave(h, block, k, copies, least, heap, state):
     """Write what competes with an operand, of which there are several copies: heap, place, n."""
     if copies == 1.0:
@@ -449,7 +434,7 @@ def _leave(h, block, k, copies, least, heap, state):
 
 
 @lane_helper()
-def _back_box(op, route, found, operands, heap, state):
+def _back_box(op, route, found, values, heap, state):
     """From what competes with a box to what competes below it."""
     ops, n, at = route.ops, found.seen_n[op], found.seen[op]
     r, p, o = ops[op, REWARD], route.law_at[ops[op, LAW]], route.sigma_at[op]
@@ -492,7 +477,7 @@ def _back_box(op, route, found, operands, heap, state):
             store(h.rows, j * across + u, where(stays, load(h.rows, j * across + u), splat(0.0)))
     if child >= 0:
         copies = route.powers[op, 0]
-        block = pointer(heap, _ZERO) if copies == 1.0 else _value(operands, route.loc[child])
+        block = pointer(heap, _ZERO) if copies == 1.0 else pointer(values, route.loc[child])
         heap, found.seen[child], found.seen_n[child] = _leave(
             h, block, own, copies, route.least, heap, state
         )
@@ -506,13 +491,13 @@ def _back_box(op, route, found, operands, heap, state):
 
 
 @lane_helper()
-def _back_join(op, route, found, operands, heap, state):
+def _back_join(op, route, found, values, heap, state):
     """From what competes with the larger of two values to what competes with each of them."""
     ops, n, k = route.ops, found.seen_n[op], route.ops[op, STATES]
     lanes, at, none = padded(k), found.seen[op], pointer(route.levels, _ZERO)
     for side in range(2):
         me, other = ops[op, LEFT + side], ops[op, RIGHT - side]
-        block = _value(operands, route.loc[other])
+        block = pointer(values, route.loc[other])
         g, m = Steps(pointer(heap, at + n * lanes), pointer(heap, at), n, lanes), count(block)
         theirs, grid = np.empty(m), grid_of(block, lanes)
         for i in range(m):  # its breakpoints, the lowest first
@@ -524,7 +509,7 @@ def _back_join(op, route, found, operands, heap, state):
         rows = aligned(size * lanes)
         _times_value(g, union, size, block, route.powers[op, 1 - side], pointer(rows, 0))
         heap, found.seen[me], found.seen_n[me] = _leave(
-            Steps(union.points, pointer(rows, 0), size, lanes), _value(operands, route.loc[me]), k,
+            Steps(union.points, pointer(rows, 0), size, lanes), pointer(values, route.loc[me]), k,
             route.powers[op, side], route.least, heap, state,
         )  # fmt: skip
         keep(theirs)
@@ -540,7 +525,7 @@ def retrace(
     order: IntArray,
     route: Route,
     found: Found,
-    operands: Operands,
+    values: FloatArray,
     heap: FloatArray,
     state: IntArray,
 ) -> FloatArray:
@@ -558,7 +543,7 @@ def retrace(
                 if ops[op, side] >= 0:
                     seen_n[ops[op, side]] = 0
         elif ops[op, KIND] == BOX:
-            heap = _back_box(op, route, found, operands, heap, state)
+            heap = _back_box(op, route, found, values, heap, state)
         elif ops[op, KIND] != GIVEN:  # from what is given the caller continues
-            heap = _back_join(op, route, found, operands, heap, state)
+            heap = _back_join(op, route, found, values, heap, state)
     return heap

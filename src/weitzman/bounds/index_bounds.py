@@ -194,7 +194,7 @@ def _cut_off(
             rewards=[*[rewards] * depth, np.array([top])], count=[branching] * depth + [1],
             cost=[costs[y], *[costs] * (depth - 1), np.zeros(())], outside=floor,
         )  # fmt: skip
-        found.append(Law(*Plan.of(forest).run(_EPS * (top - floor), False, 1).tail))
+        found.append(Law(*Plan.of(forest).run(_EPS * (top - floor), 1).tail))
     levels = np.unique(np.concatenate([[floor], *(law.points for law in found)]))
     levels = levels[levels >= floor]
     reach = np.array([law.tail(levels) for law in found])

@@ -152,8 +152,7 @@ def _failed(error: Exception) -> int:
         _drop_output()
         return _fail(UNREADABLE, f"the output cannot be written: {error.strerror or error}.")
     if isinstance(error, MemoryError):
-        less = "weitzman solve takes less with --clip and more with --exact."
-        return _fail(UNREADABLE, f"out of memory. {less}")
+        return _fail(UNREADABLE, "out of memory. weitzman solve takes more with --exact.")
     if os.environ.get("WEITZMAN_DEBUG"):
         raise error
     return _fail(

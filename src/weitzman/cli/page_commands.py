@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -10,7 +9,6 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +30,7 @@ _REPORTS = """\
 
 _SQLITE = b"SQLite format 3\0"
 _MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/1
-_SUMMARY, _HEAD = b'"summary"', 2**20  # what marks a back-test stands near its beginning
+_HEAD = 2**20
 
 
 def _two_words(text: str) -> tuple[str, str]:
@@ -51,7 +49,7 @@ _words_option = click.option(
 @command(short="One HTML file to read, try out and send.", epilog=_REPORTS)
 @click.argument(
     "file", metavar="FILE", type=common.PATH,
-    help="A problem, table, journal, model or back-test, or -.",
+    help="A problem, table, journal or model, or -.",
 )  # fmt: skip
 @common.output_option(
     "File to write: .html, .pptx, .xlsx; .svg, .csv: the decisions; -: standard output."
@@ -76,7 +74,6 @@ def report(options: Options) -> None:
       the journal of a search under way (weitzman search --journal): the report
         says how the search stands and what to do next;
       a model fitted to past runs: how to search among new runs;
-      the output of weitzman backtest --json: which method to use;
       -, any of these from standard input.
 
     FILE is only read.
@@ -125,13 +122,6 @@ def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
         from ..learn import model_files
 
         return model_files.load(path), None
-    if text and _SUMMARY in head:
-        from ..show.report.replayed import is_backtest
-
-        with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:
-            document = json.loads(file.read().decode("utf-8"))
-            if is_backtest(document):
-                return SimpleNamespace(document=lambda: document), None
     reading = common.read_file(path, options)
     return reading.forest, reading
 

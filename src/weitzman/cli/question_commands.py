@@ -15,7 +15,7 @@ from .common import F, Options, command
 
 if TYPE_CHECKING:
     from ..policy.simulation import Simulation
-    from ..questions.budget import Corner, Mixture, SpendFrontier
+    from ..questions.budget import Corner, Mixture
 
 
 _SIMULATE_JSON = """\
@@ -147,7 +147,7 @@ def budget(options: Options) -> None:
     if options.target is None and options.budget is None:
         curve = frontier(forest, corners=options.corners)
         found = {**curve.columns(), "gap": curve.gap}
-        print(common.as_json(found) if options.json else _curve(curve, forest.amounts))
+        print(common.as_json(found) if options.json else curve.table())
         return
     if options.target is not None:
         best, what = cheapest(forest, options.target, options.chance), "probability"
@@ -173,18 +173,6 @@ def tornado(options: Options) -> None:
     found = run(common.read_instance(options), share=options.by, boxes=options.limit or sys.maxsize)
     columns = {"value": found.solution.value, **found.columns()}
     print(common.as_json(columns) if options.json else found.table())
-
-
-def _curve(curve: SpendFrontier, say: Amounts) -> str:
-    from .._common.text import columns
-
-    c, more = curve.columns(), list[str]()
-    rows = [("spend", "reward", "price beyond")]
-    for x, y, price in zip(c["spend"], c["reward"], c["price"], strict=True):
-        rows.append((say(x), say(y), number(price)))
-    if curve.gap:
-        more = [f"between corners the curve is higher by {say.margin(curve.gap)} at most"]
-    return "\n".join([*columns(rows, right=0), *more])
 
 
 def _mixture(best: Mixture, what: str, say: Amounts) -> str:

@@ -88,7 +88,6 @@ def demo(options: Options) -> None:
     help="Largest error of the value, relative to the range of rewards (default 1e-9).",
 )  # fmt: skip
 @click.option("--exact", is_flag=True, help="No error but rounding; slower on deep forests.")
-@click.option("--clip", is_flag=True, help="Skip indices below the outside option; faster.")
 @common.threads_option
 def solve(options: Options) -> None:
     """Print the value of the search, the box to open first, and the index of every
@@ -108,8 +107,8 @@ def solve(options: Options) -> None:
     with common.progress_bar() as progress, common.killable():
         forest = common.read_instance(options)
         solution = run(
-            forest, tolerance=options.tolerance, exact=options.exact, clip=options.clip,
-            threads=options.threads, progress=progress,
+            forest, tolerance=options.tolerance, exact=options.exact, threads=options.threads,
+            progress=progress,
         )  # fmt: skip
     if options.json:
         status = solution.status.name.lower()

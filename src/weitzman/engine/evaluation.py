@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
+from .._common.arrays import BoolArray, FloatArray, IntArray, frozen, roots_above
 from .._common.interruption import check, interruptible
 from .._kernels import blocks, reach, structure
 from .._kernels.jit import compiles_always, large_work, patience
@@ -26,7 +25,7 @@ from ..forest.model import Forest
 from .evaluation_result import ByBox, PerBox, Worth
 from .evaluation_result import Evaluation as Evaluation
 from .indices import Policy
-from .plan import Pass, Plan, check_threads, in_trees
+from .plan import Pass, Plan, in_trees
 from .prizes import PrizeLimits, TreeValues, places_left, tied_copies
 from .small import Followed, dense_size, follow_densely, rank
 from .solution import Solution, as_policy, mean_costs, mean_durations
@@ -39,7 +38,6 @@ _Steps = tuple[FloatArray, FloatArray]  # points, and rows of states (n, k)
 _EPS = 1e-20
 _LEAST = 1e-17  # steps of a probability not worth keeping on the way back
 _FIRST_ROOTS = 64  # trees looked at before more are
-_KEEP = 2**30  # bytes of values kept from the way forward; beyond, they are computed again
 _DENSE = 4e6  # rows times ranks up to which no kernel is needed
 _DENSE_RISK = 4e8  # utilities span many orders of magnitude: logarithms keep their digits
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -50,15 +48,13 @@ NEVER = 1e-18  # a probability that counts as none
 _CROWD = 64  # siblings from which on they are compared with each other
 
 
-def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evaluation:
+def evaluate(policy: Policy | Solution) -> Evaluation:
     """Exactly what following a policy leads to.
 
     Parameters
     ----------
     policy : Policy or Solution
         The optimal policy of a solution, or any index policy.
-    threads : int, optional
-        All cores by default.
 
     Returns
     -------
@@ -69,13 +65,11 @@ def evaluate(policy: Policy | Solution, *, threads: int | None = None) -> Evalua
     For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
     box, and ``chosen`` its derivative in each reward (where these exist).
     """
-    check_threads(threads)
     rule = as_policy(policy, "evaluate")
-    optimal = isinstance(policy, Solution)
-    return interruptible(lambda: _evaluate(rule, optimal, threads))
+    return interruptible(lambda: _evaluate(rule, isinstance(policy, Solution)))
 
 
-def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
+def _evaluate(policy: Policy, optimal: bool) -> Evaluation:
     """Follow a policy, and once more with weights in place of probabilities where they differ."""
     f = policy.forest
     plain, weights = Weights.plain(f), Weights.of(f)
@@ -89,20 +83,20 @@ def _evaluate(policy: Policy, optimal: bool, threads: int | None) -> Evaluation:
         worth = follow_densely(policy, weights, columns, logs=risky)
         return _summary(f, truly, truly, worth) if risky else _summary(f, truly, worth)
     with large_work():
-        return _evaluate_compiled(policy, plain, weights, optimal, threads)
+        return _evaluate_compiled(policy, plain, weights, optimal)
 
 
 def _evaluate_compiled(
-    policy: Policy, plain: Weights, weights: Weights, optimal: bool, threads: int | None
+    policy: Policy, plain: Weights, weights: Weights, optimal: bool
 ) -> Evaluation:
     """The same by compiled kernels."""
     f, risky = policy.forest, weights.tolerance > 0
-    truly = follow(policy, plain, threads)
+    truly = follow(policy, plain)
     if len(weights.defect) == 0:
         return _summary(f, truly, truly)
-    if risky and not optimal and _opens_more(policy, threads):
+    if risky and not optimal and _opens_more(policy):
         weights = replace(weights, all_points=True)
-    worth_too = follow(policy, weights, threads)
+    worth_too = follow(policy, weights)
     if not risky:
         return _summary(f, truly, worth_too)
     with np.errstate(divide="ignore"):
@@ -115,13 +109,13 @@ def _evaluate_compiled(
     return replace(found, error=weights.gap(utility, weights.rounding()))
 
 
-def _opens_more(policy: Policy, threads: int | None) -> bool:
+def _opens_more(policy: Policy) -> bool:
     """Whether a policy opens boxes where the optimal policy stops.
 
     With a risk tolerance the slopes of such a policy may exceed one and fall.
     """
     f = policy.forest
-    at, index = solve(f, threads=threads).index_columns()
+    at, index = solve(f).index_columns()
     sizes = f.laws.shape[f.law, 0]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     best = f.sign * index[np.repeat(at, sizes) + within]
@@ -129,59 +123,80 @@ def _opens_more(policy: Policy, threads: int | None) -> bool:
     return bool((own > best + _NEAR).any())
 
 
-def follow(policy: Policy, weights: Weights, threads: int | None) -> Followed:
+def follow(policy: Policy, weights: Weights) -> Followed:
     """Follow a policy, with the weights in place of probabilities."""
     f = policy.forest
     if not compiles_always() and dense_size(policy) <= _DENSE * patience():
         return follow_densely(policy, weights, rank(policy))
-    given = f.laws.shape[f.law, 0]
-    order, _, _ = structure.postorder(f.parent)
+    rows, states = f.laws.shape[f.law, 0], f.rewards.shape[f.reward, 1]
+    opened_at, chosen_at = (np.append(0, np.cumsum(x)) for x in (rows, states))
+    order = structure.postorder(f.parent).order
     first = policy.index[policy.index_at[policy.root]]
-    useful = max(int(np.searchsorted(-first, -policy.outside)), 1)  # roots that may be opened
-    none, tried = None, _FIRST_ROOTS
-    while none is None:  # the best trees alone, until the next is practically never reached
-        roots = policy.root[: min(tried, useful)]
+    useful = int(np.searchsorted(-first, -policy.outside))  # roots that may be opened
+    useful = min(max(useful, f.prizes), len(first))
+    found, tried = None, _FIRST_ROOTS
+    while found is None:  # the best trees alone, until the next is practically never reached
+        roots = policy.root[: min(max(tried, f.prizes), useful)]
         boxes = np.sort(in_reach(policy, weights, order[in_trees(f.parent, order, roots)]))
-        columns = rank(policy, boxes)
-        opened_at, chosen_at, above_all = *columns[:2], len(columns.values) + 1.0
-        indices, rewards, outside = (_below_all(x) for x in columns[2:5])
-        keys = np.arange(len(f))
-        lines = {
-            v: Following(
-                weights.laws[int(weights.law[v])], rewards[chosen_at[v] : chosen_at[v + 1]],
-                indices[opened_at[v] : opened_at[v + 1]], float(outside), f.name(v),
-                weights.missing(v),
-            )
-            for v in boxes[f.endless[boxes]].tolist()
-        }  # fmt: skip
-        if len(weights.defect):  # what is missing from a row lies above all ranks
-            weights = replace(weights, top=above_all)
-        plan = Plan.lay_out(
-            weights, keys, keys, rewards, chosen_at, float(outside),
-            {v: (x.index, x.levels, x.tails) for v, x in lines.items()}.__getitem__, (roots, boxes),
-        )  # fmt: skip
-        member = np.empty(len(boxes), np.int64)
-        member[plan.class_of[boxes]] = boxes
-        shift = np.repeat(opened_at[:-1][member] - plan.sigma_at[:-1], given[member])
-        take = shift + np.arange(plan.sigma_at[-1])
-        limit = None
-        if tried < useful:
-            limit = float(np.count_nonzero(columns.values <= first[tried])) + 0.5
-        ways = _Retrace(plan, indices[take], rewards, limit, lines)
-        whose = None
-        if takes_several(f):  # trees of the plan by box, and their ranks
-            tree, ends = np.zeros(len(f), np.int64), np.flatnonzero(f.parent[order] < 0)
-            place = np.zeros(plan.class_of.max() + 1, np.int64)
-            place[plan.top] = np.arange(len(plan.top))
-            tree[order] = np.repeat(place[plan.class_of[order[ends]]], np.diff(ends, prepend=-1))
-            both = (opened_at, indices), (chosen_at, rewards)
-            trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
-            whose = np.concatenate(trees), np.concatenate(own)
-        none = ways.run(whose, threads)
+        part, own = _parts(policy, weights, boxes)
+        found = _follow_part(part, own, first[len(roots)] if len(roots) < useful else None)
         tried *= 8
-    back = np.zeros(opened_at[-1])
-    back[take] = ways.found.opened
-    return Followed(back, opened_at, ways.found.chosen, chosen_at, none)
+    opened, chosen = np.zeros(opened_at[-1]), np.zeros(chosen_at[-1])
+    opened[runs(opened_at[boxes], rows[boxes])] = found.opened
+    chosen[runs(chosen_at[boxes], states[boxes])] = found.chosen
+    return Followed(opened, opened_at, chosen, chosen_at, found.none)
+
+
+def _parts(policy: Policy, weights: Weights, boxes: IntArray) -> tuple[Policy, Weights]:
+    """The policy and the weights for some boxes alone, with all boxes above them."""
+    f = policy.forest
+    if len(boxes) == len(f):
+        return policy, weights
+    names = tuple(map(f.name, boxes.tolist())) if f.endless[boxes].any() else None
+    few = f.take(boxes, names=names)
+    rewards, at = few.sign * few.rewards.data, policy.index_at[boxes]
+    part = replace(policy, forest=few, index_at=at, rewards=rewards)
+    return part, replace(weights, forest=few, law=weights.law[boxes], cost=weights.cost[boxes])
+
+
+def _follow_part(policy: Policy, weights: Weights, beyond: float | None) -> Followed | None:
+    """Follow a policy by compiled kernels; None if a root of index ``beyond`` may be reached."""
+    f, columns = policy.forest, rank(policy)
+    opened_at, chosen_at = columns[:2]
+    indices, rewards, outside = (_below_all(x) for x in columns[2:5])
+    lines = {
+        v: Following(
+            weights.laws[int(weights.law[v])], rewards[chosen_at[v] : chosen_at[v + 1]],
+            indices[opened_at[v] : opened_at[v + 1]], float(outside), f.name(v), weights.missing(v),
+        )
+        for v in np.flatnonzero(f.endless).tolist()
+    }  # fmt: skip
+    if len(weights.defect):  # what is missing from a row lies above all ranks
+        weights = replace(weights, top=len(columns.values) + 1.0)
+    keys = np.arange(len(f))
+    plan = Plan.lay_out(
+        weights, keys, keys, rewards, chosen_at, float(outside),
+        {v: (x.index, x.levels, x.tails) for v, x in lines.items()}.__getitem__, most_parts=1,
+    )  # fmt: skip
+    member = np.empty(len(f), np.int64)
+    member[plan.class_of] = keys
+    take = runs(opened_at[member], np.diff(opened_at)[member])
+    if beyond is not None:
+        beyond = float(np.count_nonzero(columns.values <= beyond)) + 0.5
+    ways = _Retrace(plan, indices[take], rewards, beyond, lines)
+    whose = None
+    if takes_several(f):  # trees of the plan by box, and their ranks
+        place = np.zeros(len(f), np.int64)
+        place[plan.top] = np.arange(len(plan.top))
+        tree = place[plan.class_of[roots_above(f.parent)]]
+        both = (opened_at, indices), (chosen_at, rewards)
+        trees, own = zip(*((np.repeat(tree, np.diff(at)), x) for at, x in both), strict=True)
+        whose = np.concatenate(trees), np.concatenate(own)
+    if (none := ways.run(whose)) is None:
+        return None
+    opened = np.empty(opened_at[-1])
+    opened[take] = ways.found.opened
+    return Followed(opened, opened_at, ways.found.chosen, chosen_at, none)
 
 
 def _below_all(ranks: IntArray | int) -> FloatArray:
@@ -200,7 +215,7 @@ class _Retrace:
         self.copies = box_count(plan.forest)
         eps = _EPS * max(plan.span, 1.0) / self.copies
         # masses may be negative
-        step = Pass(plan, -np.inf if plan.weights.all_points else eps, -np.inf, sigma)
+        step = Pass(plan, -np.inf if plan.weights.all_points else eps, sigma)
         self.step = step
         ops, powers = plan.ops, plan.powers
         join = ops[:, structure.KIND] == structure.JOIN
@@ -223,13 +238,11 @@ class _Retrace:
             np.zeros(len(ops), np.int64),
         )  # fmt: skip
 
-    def back(
-        self, order: IntArray, values: FloatArray, shared: FloatArray, start: dict[int, _Steps]
-    ) -> FloatArray:
-        """Retrace from operations whose G is given; the heap with what is left."""
+    def back(self, order: IntArray, values: FloatArray, start: dict[int, _Steps]) -> None:
+        """Retrace from operations whose G is given."""
         found = self.found
-        # blocks of the sizes in which they will be freed: powers of two
-        room = {op: 1 << max(9 * len(x) - 1, 0).bit_length() for op, (x, _) in start.items()}
+        # blocks of at least the sizes in which they will be freed
+        room = {op: 64 + 16 * len(x) for op, (x, _) in start.items()}
         heap, state = blocks.new_heap(1024 + sum(room.values()))
         for op, (x, rows) in start.items():
             at = int(state[blocks.TOP])
@@ -237,8 +250,7 @@ class _Retrace:
             heap[at + 8 * len(x) : at + 9 * len(x)] = x
             found.seen[op], found.seen_n[op] = at, len(x)
             state[blocks.TOP] += room[op]
-        operands = reach.Operands(values, shared)
-        out: FloatArray = reach.retrace(order, self.route, found, operands, heap, state)
+        out = reach.retrace(order, self.route, found, values, heap, state)
         check(self.step.stop)
         for op in self.line_at.keys() & set(order.tolist()) if self.line_at else ():
             if (n := int(found.seen_n[op])) > 0:
@@ -248,55 +260,31 @@ class _Retrace:
                 found.opened[at : at + len(visits)] = visits
                 there = slice(self.plan.reward_at[v], self.plan.reward_at[v + 1])
                 found.chosen[there] = best * self.step.clear[there]
-        return out
 
-    def run(self, ranks: tuple[IntArray, FloatArray] | None, threads: int | None) -> float | None:
-        """Both ways, part by part; the expected number of places that nothing fills.
+    def run(self, ranks: tuple[IntArray, FloatArray] | None) -> float | None:
+        """Both ways; the expected number of places that nothing fills.
 
         ``ranks`` are trees and their ranks, for several prizes. None if what lies beyond the plan
         may still be reached.
         """
-        plan, step = self.plan, self.step
-        parts, uses = len(plan.part_op), step.refs.copy()
-        kept: list[FloatArray | None] = [None] * parts
-
-        def order(p: int) -> IntArray:
-            return step.order(p, None if ranks is None else plan.root_ops(p))
-
-        def forward(p: int) -> FloatArray | blocks.Distributions:
-            heap = step.work(order(p), _NOTHING)
-            if heap.nbytes * parts <= _KEEP or parts == 1:
-                kept[p] = heap
-            if ranks is not None:
-                return blocks.distributions(heap, step.loc[plan.root_ops(p)])
-            return heap if parts == 1 else step.block(int(plan.part_op[p]), heap)
-
-        found: list[Any] = step.parts(forward, threads)
-        top = self.one_prize(found) if ranks is None else self.several_prizes(found, *ranks)
+        step = self.step
+        order = step.order(0, None if ranks is None else self.plan.root_ops(0))
+        values = step.work(order, _NOTHING)
+        top = self.one_prize(values) if ranks is None else self.several_prizes(values, *ranks)
         if top is None:
             return None
         none, start = top
-
-        def backward(p: int) -> None:
-            ops = plan.part_op[p : p + 1] if ranks is None else plan.root_ops(p)
-            own = {op: start[op] for op in ops.tolist() if len(start[op][0])}
-            if not own:  # never reached
-                return
-            todo, heap = order(p), kept[p]
-            if heap is None:
-                step.refs[todo] = uses[todo]
-                heap = step.work(todo, _NOTHING)
-            kept[p] = None
-            self.back(todo, heap, _NOTHING, own)
-
-        step.parts(backward, threads)
+        start = {op: steps for op, steps in start.items() if len(steps[0])}
+        if start:  # else never reached
+            self.back(order, values, start)
         return none
 
     def several_prizes(
-        self, found: list[blocks.Distributions], tree: IntArray, rank: FloatArray
+        self, values: FloatArray, tree: IntArray, rank: FloatArray
     ) -> tuple[float, dict[int, _Steps]] | None:
         """Nothing is joined: each tree starts with the chance that a prize is left for it."""
         plan = self.plan
+        found = [blocks.distributions(values, self.step.loc[plan.root_ops(0)])]
         places = PrizeLimits.of(plan.forest, plan.top_copies, plan.top_group)
         bars = [plan.outside, -np.inf if self.beyond is None else self.beyond]
         left, (none, more) = places_left(TreeValues.of(found), places, tree, rank, bars)
@@ -309,24 +297,7 @@ class _Retrace:
         }
         return none if np.isfinite(plan.outside) else 0.0, start
 
-    def one_prize(self, found: list[FloatArray]) -> tuple[float, dict[int, _Steps]] | None:
-        """Through what joins the parts, there and back."""
-        plan, step, parts = self.plan, self.step, self.plan.part_op
-        at, values = step.loc[parts].copy(), found[0]
-        if len(parts) > 1:
-            values = step.final(found)
-        if (top := self.at_the_roots(values)) is None:
-            return None
-        none, steps = top
-        if len(parts) == 1:
-            return none, {plan.last: steps}
-        heap = self.back(step.last(), values, np.concatenate(found), {plan.last: steps})
-        seen = zip(parts.tolist(), self.found.seen[parts], self.found.seen_n[parts], strict=True)
-        towards = {op: _steps(heap, int(place), int(n), 1) for op, place, n in seen}
-        step.loc[parts] = at
-        return none, towards
-
-    def at_the_roots(self, values: FloatArray) -> tuple[float, _Steps] | None:
+    def one_prize(self, values: FloatArray) -> tuple[float, dict[int, _Steps]] | None:
         """Probability that nothing beats the outside option, and the G of the root operation.
 
         None if what lies beyond the plan may still be reached.
@@ -344,13 +315,13 @@ class _Retrace:
         after = log_below[np.searchsorted(grid, x + 0.25)]
         none = float(np.exp(m * after[0])) if finite else 0.0
         if m == 1.0:
-            return none, (x, np.ones((1, 1)))
+            return none, {plan.last: (x, np.ones((1, 1)))}
         # at a breakpoint the copies before must be below; half a rank above, all may be there
         own = np.concatenate([grid, grid + 0.5])
         x = np.unique(np.append(x, own[own > x[0]]))
         before, at = (log_below[np.searchsorted(grid, x + d)] for d in (-0.25, 0.25))
         power, factor = tied_copies(before, at, m)
-        return none, (x, (np.exp(power) * factor)[:, None])
+        return none, {plan.last: (x, (np.exp(power) * factor)[:, None])}
 
 
 def _steps(heap: FloatArray, at: int, n: int, k: int) -> _Steps:

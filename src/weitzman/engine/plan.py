@@ -127,22 +127,14 @@ class Plan:
     def lay_out(
         cls, weights: Weights, key: IntArray, reward: IntArray, rewards: FloatArray,
         reward_at: IntArray, outside: float, line: Line,
-        part: tuple[IntArray, IntArray] | None = None,
+        most_parts: int = _PARTS,
     ) -> Plan:  # fmt: skip
         """Lay out with rewards other than the forest's; boxes of different keys are never equal.
 
-        ``line`` tells the values of endless boxes. ``part`` are some roots and some boxes of their
-        trees, each with all above it: only those are laid out, and others have class -1.
+        ``line`` tells the values of endless boxes.
         """
         f, w = weights.forest, weights
-        roots, parent = f.roots, f.parent
-        if part is not None:
-            roots, parent = part[0], np.full_like(f.parent, -1)  # others stand alone
-            parent[part[1]] = f.parent[part[1]]
-            parent = frozen(parent)
-        tree = structure.postorder(parent)
-        if part is not None:
-            tree = tree._replace(order=tree.order[in_trees(parent, tree.order, roots)])
+        roots, tree = f.roots, structure.postorder(f.parent)
         marks = structure.Marks(frozen(key), frozen(reward), frozen(w.cost))
         classes = structure.classify(tree, marks, f.count)
         class_of, member = classes.of, classes.member
@@ -156,7 +148,7 @@ class Plan:
         top, some, inverse = np.unique(class_of[roots], return_index=True, return_inverse=True)
         top_copies = np.zeros(len(top))
         np.add.at(top_copies, inverse, f.count[roots])
-        cuts = _cut(top, len(member) + len(classes.child))
+        cuts = _cut(top, len(member) + len(classes.child), most_parts)
         # an operation for each class, and as many joins as there are values, less one
         room = len(member) + int(np.maximum(np.diff(classes.at) - 1, 0).sum()) + len(top) - 1
         ops = np.full((room, structure.COLUMNS), -1, np.int64)
@@ -194,10 +186,10 @@ class Plan:
         return float(ends.max() - ends.min()) if len(ends) else 0.0
 
     def run(
-        self, eps: float, clip: bool, threads: int | None = None, progress: Progress | None = None
+        self, eps: float, threads: int | None = None, progress: Progress | None = None
     ) -> PlanPass:
         """One pass: shared operations, then the parts in parallel, then what joins them."""
-        step = Pass(self, eps, self.outside if clip else -np.inf, progress=progress)
+        step = Pass(self, eps, progress=progress)
         common = step.common()
         blocks = step.parts(
             lambda p: step.block(int(self.part_op[p]), step.part(p, common)), threads
@@ -239,17 +231,17 @@ class Pass:
     """
 
     def __init__(
-        self, plan: Plan, eps: float, low: float, sigma: FloatArray | None = None,
+        self, plan: Plan, eps: float, sigma: FloatArray | None = None,
         progress: Progress | None = None,
     ) -> None:  # fmt: skip
-        self.plan, self.eps, self.low, self.given = plan, eps, low, sigma is not None
+        self.plan, self.eps, self.given = plan, eps, sigma is not None
         self.progress, self.done = progress, 0
         self.turn = Lock()  # threads tell their progress one at a time
         self.stop = interruption.flag()  # the pass is given up
         n, known = len(plan.ops), plan.known
         if sigma is None:
             sigma = np.empty(plan.sigma_at[-1])
-            sigma[known.place] = np.where(known.sigma < low, -np.inf, known.sigma)
+            sigma[known.place] = known.sigma
         self.sigma, self.clear = sigma, np.empty(plan.reward_at[-1] if self.given else 0)
         self.sigma_of = np.full(n, -1, np.int64)
         self.sigma_of[plan.op_of] = plan.sigma_at[:-1]
@@ -268,7 +260,7 @@ class Pass:
             "known": p.known.data, "known_at": p.known.at, "known_size": p.known.size,
         }  # fmt: skip
         program = capped.Program(
-            **{name: frozen(column) for name, column in read.items()}, low=self.low,
+            **{name: frozen(column) for name, column in read.items()},
             outside=p.outside, eps=self.eps, given=self.given, weighed=len(w.defect) > 0,
         )  # fmt: skip
         out = capped.Outputs(
@@ -353,9 +345,9 @@ def check_threads(threads: int | None) -> None:
         )
 
 
-def _cut(top: IntArray, work: int) -> IntArray:
+def _cut(top: IntArray, work: int, most: int) -> IntArray:
     """Boundaries of the parts of the roots, about equal in work: classes follow the trees."""
-    parts = max(1, min(_PARTS, work // _PART_LEAST, len(top)))
+    parts = max(1, min(most, work // _PART_LEAST, len(top)))
     want = np.linspace(0, top[-1] + 1, parts + 1)[1:-1]
     inner = np.searchsorted(top, want)
     return np.unique(np.concatenate([[0], inner, [len(top)]])).astype(np.int64)
@@ -369,7 +361,6 @@ class Share(NamedTuple):
 
     plan: Plan
     eps: float
-    low: float
     loc: IntArray
     common: FloatArray
 
@@ -383,14 +374,14 @@ class PartDone(NamedTuple):
 
 
 def run_spread(
-    plan: Plan, eps: float, clip: bool, executor: Executor, progress: Progress | None = None
+    plan: Plan, eps: float, executor: Executor, progress: Progress | None = None
 ) -> PlanPass:
     """One pass: shared operations here, the parts by the workers, the final join here."""
-    step = Pass(plan, eps, plan.outside if clip else -np.inf)
+    step = Pass(plan, eps)
     common = step.common()
     # a pass reads all but the forest itself, whose names may be long
     bare = replace(plan, weights=replace(plan.weights, forest=cast(Any, None)))
-    share = Share(bare, eps, step.low, step.loc, common)
+    share = Share(bare, eps, step.loc, common)
     away = [p for p in range(len(plan.part_op)) if plan.owner[plan.part_op[p]] != structure.SHARED]
     done = dict(zip(away, spread(executor, do_part, share, away, progress), strict=True))
     for p, part in done.items():
@@ -408,7 +399,7 @@ def run_spread(
 
 def do_part(share: Share, part: int) -> PartDone:
     """On the worker: the operations of one part."""
-    step = Pass(share.plan, share.eps, share.low)
+    step = Pass(share.plan, share.eps)
     step.loc[:] = share.loc
     heap, order = step.part(part, writable(share.common)), step.order(part)
     block = step.block(int(share.plan.part_op[part]), heap)

@@ -60,10 +60,10 @@ class PrizeLimits(NamedTuple):
 
 
 def run_several(
-    plan: Plan, eps: float, clip: bool, threads: int | None, progress: Progress | None = None
+    plan: Plan, eps: float, threads: int | None, progress: Progress | None = None
 ) -> PlanPass:
     """One pass over a plan whose forest offers several prizes."""
-    step = Pass(plan, eps, plan.outside if clip else -np.inf, progress=progress)
+    step = Pass(plan, eps, progress=progress)
     common = step.common()
 
     def values(p: int) -> blocks.Distributions:

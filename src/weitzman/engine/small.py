@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import FloatArray, IntArray, depths
+from .._common.arrays import FloatArray, IntArray, depths, roots_above
 from .._common.law import Law
 from .._kernels.jit import compiles_always, patience
 from ..forest.columns import runs
@@ -264,20 +264,17 @@ def dense_size(policy: Policy) -> float:
     return np.inf if f.endless.any() else rows * rows
 
 
-def rank(policy: Policy, boxes: IntArray | None = None) -> Columns:
-    """Indices and rewards in one total order: of all boxes, or of some of them.
+def rank(policy: Policy) -> Columns:
+    """Indices and rewards in one total order.
 
     From low to high at equal numbers: indices, then rewards (an index must exceed a reward), each
-    with the lowest box number last; the outside option above all. Other boxes have rank 0.
+    with the lowest box number last; the outside option above all.
     """
     f = policy.forest
-    some = slice(None) if boxes is None else boxes
     sizes = f.laws.shape[f.law, 0], f.rewards.shape[f.reward, 1]
     starts = [np.append(0, np.cumsum(size)) for size in sizes]
     data = (policy.index, policy.index_at), (policy.rewards, f.rewards.start[f.reward])
-    index, rewards = (
-        x[runs(at[some], size[some])] for (x, at), size in zip(data, sizes, strict=True)
-    )
+    index, rewards = (x[runs(at, size)] for (x, at), size in zip(data, sizes, strict=True))
     values = np.concatenate([index[::-1], rewards[::-1], [policy.outside]])
     by = np.argsort(values)  # and then the ties: much faster than a stable sort
     place, tied = values[by], np.zeros(len(by), bool)
@@ -287,9 +284,7 @@ def rank(policy: Policy, boxes: IntArray | None = None) -> Columns:
     rank = np.empty(len(values), np.int64)
     rank[by] = np.arange(1, len(values) + 1)
     rank[values == -np.inf] = 0
-    sigma, reward = (np.zeros(at[-1], np.int64) for at in starts)
-    sigma[runs(starts[0][:-1][some], sizes[0][some])] = rank[: len(index)][::-1]
-    reward[runs(starts[1][:-1][some], sizes[1][some])] = rank[len(index) : -1][::-1]
+    sigma, reward = rank[: len(index)][::-1], rank[len(index) : -1][::-1]
     return Columns(starts[0], starts[1], sigma, reward, int(rank[-1]), values)
 
 
@@ -412,11 +407,7 @@ class _Following:
     def _places(self, log_f: list[FloatArray]) -> FloatArray:
         """For each tree, at its own ranks, the chance that a place is left for it."""
         c, f = self.columns, self.forest
-        tree = np.empty(len(f), np.int64)
-        tree[f.roots] = np.arange(len(f.roots))
-        for v in self.order:
-            if f.parent[v] >= 0:
-                tree[v] = tree[f.parent[v]]
+        tree = np.searchsorted(f.roots, roots_above(f.parent))
         whose = np.concatenate([np.repeat(tree, np.diff(at)) for at in (c.opened_at, c.chosen_at)])
         ranks = np.concatenate([c.sigma, c.reward])
         whose, ranks = whose[ranks > c.outside], ranks[ranks > c.outside]

@@ -334,7 +334,7 @@ def _capped_law(part: Forest, whole: Forest, index: float, indices: FloatArray) 
         points, tails = law.points, law.tails[0]
     else:
         plan = Plan.of(part.changed(outside=sign * (float(marks.min()) - wide)))
-        points, tails = interruptible(lambda: plan.run(_EPS * plan.span, clip=False).tail)
+        points, tails = interruptible(lambda: plan.run(_EPS * plan.span).tail)
     ends = np.concatenate([np.maximum(points, seen.min()), seen[seen == sign * whole.outside]])
     ends = ends if len(ends) else seen
     room = 0.06 * float(np.ptp(ends)) or 0.06 * wide

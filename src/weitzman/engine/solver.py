@@ -59,7 +59,6 @@ def solve(
     *,
     tolerance: float = 1e-9,
     exact: bool = False,
-    clip: bool = False,
     threads: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -83,7 +82,6 @@ def solve(
     *,
     tolerance: float = 1e-9,
     exact: bool = False,
-    clip: bool = False,
     threads: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -100,9 +98,6 @@ def solve(
     exact : bool
         Drop no breakpoint at all. The error is then only rounding, but time and memory can grow
         with the square of the depth.
-    clip : bool
-        Leave out everything below the outside option. This is faster when much lies below, but an
-        index below the outside option is then given as minus infinity (plus, when minimizing).
     threads : int, optional
         All cores by default. Their number does not change the result (bitwise identical).
     executor : optional
@@ -113,7 +108,7 @@ def solve(
         Called now and then with (operations done, operations in all); with an executor, with parts
         of the forest.
     gap, budget
-        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` and ``clip`` are not.
+        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` is not.
 
     Returns
     -------
@@ -130,7 +125,7 @@ def solve(
     """
     check_executor(executor)
     if not isinstance(forest, Forest):
-        lazy = _unwritten(forest, exact or clip or executor is not None)
+        lazy = _unwritten(forest, exact or executor is not None)
         limit = {} if budget is None else {"budget": budget}
         how: dict[str, Any] = {"threads": threads, "progress": progress, **limit}
         found: Answer = lazy.solve(gap=gap, tolerance=tolerance, **how)
@@ -143,9 +138,9 @@ def solve(
         raise InvalidArgument(f"`tolerance` must be a number from 0 on, but it is {tolerance}.")
     check_threads(threads)
 
-    one_pass = _one_pass(forest, clip, threads, executor, progress)
+    one_pass = _one_pass(forest, threads, executor, progress)
     if is_small(forest):
-        return _solve_small(forest, tolerance, clip, progress)
+        return _solve_small(forest, tolerance, progress)
 
     def task() -> Solution:
         with large_work():
@@ -153,7 +148,7 @@ def solve(
         # utilities may span more orders of magnitude than the kernels have digits
         lost = found.status is Status.COARSE and forest.risk_tolerance is not None
         if lost and work_of(forest, _PATIENCE) <= _PATIENCE:
-            return _solve_small(forest, tolerance, clip, progress)
+            return _solve_small(forest, tolerance, progress)
         return found
 
     return interruptible(task)
@@ -163,9 +158,8 @@ OnePass = Callable[[Plan, float], PlanPass]
 
 
 def _one_pass(
-    forest: Forest, clip: bool, threads: int | None, executor: Executor | None,
-    progress: Progress | None,
-) -> OnePass:  # fmt: skip
+    forest: Forest, threads: int | None, executor: Executor | None, progress: Progress | None
+) -> OnePass:
     """How one pass over the plan with a tolerance is made."""
     if takes_several(forest):
         if executor is not None:
@@ -173,24 +167,20 @@ def _one_pass(
                 "an executor cannot share the trees of a forest with several prizes. Leave "
                 "`executor` out: threads share them."
             )
-        return lambda plan, eps: run_several(plan, eps, clip, threads, progress)
+        return lambda plan, eps: run_several(plan, eps, threads, progress)
     if executor is not None:
-        return lambda plan, eps: run_spread(plan, eps, clip, executor, progress)
-    return lambda plan, eps: plan.run(eps, clip, threads, progress)
+        return lambda plan, eps: run_spread(plan, eps, executor, progress)
+    return lambda plan, eps: plan.run(eps, threads, progress)
 
 
-def _solve_small(
-    forest: Forest, tolerance: float, clip: bool, progress: Progress | None
-) -> Solution:
+def _solve_small(forest: Forest, tolerance: float, progress: Progress | None) -> Solution:
     """The recursion in NumPy alone, which drops nothing."""
-    f, x0 = forest, forest.sign * forest.outside
-    found = recursion(f)
+    f, found = forest, recursion(forest)
     if progress is not None:
         progress(len(found.law), len(found.law))
-    index = np.where(found.sigma < x0, -np.inf, found.sigma) if clip else found.sigma
     value = value_of(f, found)
     error, status = judged(f, 0.0 if np.isfinite(value) else np.inf, tolerance)
-    index = f.sign * index + 0.0  # no negative zero is shown to anybody
+    index = f.sign * found.sigma + 0.0  # no negative zero is shown to anybody
     index.flags.writeable = False
     return Solution(
         f, float(f.sign * value + 0.0), error, status, found.width, found.class_of, found.start,
@@ -245,7 +235,7 @@ def _within(plan: Plan, target: float, share: float | None, one_pass: OnePass) -
 
 def pass_within(plan: Plan, target: float, threads: int | None) -> PlanPass:
     """A pass over the plan of a plain forest whose certified error is at most the target."""
-    return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, False, threads))
+    return _within(plan, target, _FIRST_EPS, lambda plan, eps: plan.run(eps, threads))
 
 
 def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
@@ -259,7 +249,5 @@ def _unwritten(forest: object, finite_only: bool) -> Unwritten[Any]:
             )
         )
     if finite_only:
-        raise InvalidArgument(
-            "`exact`, `clip` and `executor` are for a Forest, not for a LazyForest."
-        )
+        raise InvalidArgument("`exact` and `executor` are for a Forest, not for a LazyForest.")
     return cast(Unwritten[Any], forest)

@@ -63,7 +63,7 @@ class Sensitivity(ResultTable):
         return f"Sensitivity({len(self.evaluation.forest)} boxes, outside={self.outside:.6g})"
 
 
-def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivity:
+def sensitivity(solution: Solution) -> Sensitivity:
     """Derivatives of the optimal value in all costs, all rewards and the outside option.
 
     By the envelope theorem they are probabilities of the optimal policy, which
@@ -82,9 +82,9 @@ def sensitivity(solution: Solution, *, threads: int | None = None) -> Sensitivit
     -1.0
     """
     as_solution(solution, "sensitivity")
-    e = evaluate(solution, threads=threads)
+    e = evaluate(solution)
     if solution.forest.risk_tolerance is not None:
-        return _tilted(solution.policy(), e, threads)
+        return _tilted(solution.policy(), e)
     sign = 1.0 if solution.forest.minimize else -1.0
     o = e.worth.opened_after
     costs = PerBox(o.forest, sign * o.data, o.start)
@@ -101,7 +101,7 @@ def as_solution(solution: object, what: str) -> Solution:
     return solution
 
 
-def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
+def _tilted(policy: Policy, e: Evaluation) -> Sensitivity:
     """Derivatives of a certainty equivalent: shares of the expected utility."""
     f, weights = e.forest, Weights.of(e.forest)
     if f.count.max() > 1:
@@ -115,18 +115,14 @@ def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
             f"its parent, for at most {_TILTED} of them, but there are {len(e.opened_after.data)}. "
             f"Solve again with other numbers, or leave `risk_tolerance` out."
         )
-    seen = follow(policy, weights, threads)
+    seen = follow(policy, weights)
     place = np.repeat(f.rewards.start[f.reward] - seen.chosen_at[:-1], np.diff(seen.chosen_at))
     utility = weights.rewards[place + np.arange(seen.chosen_at[-1])]
     taken = np.where(seen.chosen > 0, seen.chosen * np.where(seen.chosen > 0, utility, 0.0), 0.0)
     outside = seen.none * weights.outside if seen.none > 0 else 0.0
     whole = float(taken.sum()) + outside
     at = e.opened_after.start
-    costs = [
-        _share(policy, e, v, s, threads)
-        for v in range(len(f))
-        for s in range(int(at[v + 1] - at[v]))
-    ]
+    costs = [_share(policy, e, v, s) for v in range(len(f)) for s in range(int(at[v + 1] - at[v]))]
     return Sensitivity(
         e,
         PerBox(f, -f.sign * np.array(costs), at),
@@ -135,7 +131,7 @@ def _tilted(policy: Policy, e: Evaluation, threads: int | None) -> Sensitivity:
     )
 
 
-def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | None) -> float:
+def _share(policy: Policy, e: Evaluation, box: int, state: int) -> float:
     """The share of the expected utility at ends for which a box was opened after a state.
 
     The expected utility is linear in the factor of that opening, so doubling the factor adds it.
@@ -147,7 +143,7 @@ def _share(policy: Policy, e: Evaluation, box: int, state: int, threads: int | N
     cost = np.broadcast_to(f.costs[int(f.cost[box])], f.laws[int(f.law[box])].shape).copy()
     cost[state] += tau * np.log(2.0)
     costlier = replace(policy, forest=f.changed(cost={box: cost}))
-    value = evaluate(costlier, threads=threads).value
+    value = evaluate(costlier).value
     return float(np.expm1(f.sign * (e.value - value) / tau))
 
 

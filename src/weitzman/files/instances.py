@@ -40,7 +40,7 @@ def load(path: Path, options: TableOptions = AS_WRITTEN) -> Forest:
     Parameters
     ----------
     path : str or path
-        A table (``.csv``, ``.tsv``, packed or not, ``.xlsx``, ``.xlsm``) has the columns
+        A table (``.csv``, ``.tsv``, packed or not, ``.xlsx``, ``.xlsm``, ``.ods``) has the columns
         of :func:`~weitzman.files.from_pandas`, and perhaps settings in the rows above them.
     options : TableOptions
         What a table does not say itself.

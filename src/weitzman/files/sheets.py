@@ -8,6 +8,7 @@ columns that a file only claims to have.
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import os
 import re
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple, Self
+from xml.etree import ElementTree
 
 from .._common.disk import check_regular
 from .._common.numbers import plain_number, such
@@ -27,13 +29,14 @@ from .documents import packed_limit, unpacked
 
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 WORKBOOK = ".xlsx"
-READ_ONLY = (".xlsm",)
+READ_ONLY = (".xlsm", ".ods")
 SUFFIXES = (WORKBOOK, *TEXT, *READ_ONLY)
 
 _SEPARATORS = ",;\t"
 _LOOKED = 20  # rows that tell the separator
 _OWN_FORMATS = 164  # number formats from here on are those of the workbook itself
 _COLUMNS = 200  # of a sheet; further columns are not read
+_REPEATED = 10_000  # rows that a sheet of .ods may write as one
 
 
 class SheetRow(NamedTuple):
@@ -90,10 +93,11 @@ def sheets(path: str) -> list[Sheet]:
         return [Sheet("", list(text_rows(decoded(unpacked(path)))))]
     check_regular(os.stat(path))
     _check_packed(path)
+    read = _open_document if path.lower().endswith(".ods") else _workbook
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about parts that are not read here
-            return _workbook(file)
+            return read(file)
     except (OSError, MemoryError, InvalidFile):
         raise
     except Exception as error:  # whatever a damaged file brings about in there
@@ -163,7 +167,7 @@ def separator(text: str) -> str:
     return max(_SEPARATORS, key=alike)
 
 
-# -- workbooks -------------------------------------------------------------------------------------
+# -- workbooks of Excel ----------------------------------------------------------------------------
 
 
 def _workbook(file: Any) -> list[Sheet]:
@@ -265,3 +269,70 @@ def _check_packed(path: str) -> None:
             f"a workbook of this size must have at most {most:,} bytes once unpacked, but it has "
             f"{size:,}. Save it as .csv."
         )
+
+
+# -- workbooks of LibreOffice ----------------------------------------------------------------------
+
+
+def _open_document(file: Any) -> list[Sheet]:
+    """The sheets of an OpenDocument spreadsheet."""
+    with zipfile.ZipFile(file) as archive:
+        data = archive.read("content.xml")
+    if b"<!" in data[:1000].replace(b"<!--", b""):  # such files declare no entities
+        raise InvalidFile("not a workbook: it declares a document type.")
+    root = ElementTree.fromstring(data)
+    hidden = {
+        style.get(_ods("style:name"))
+        for style in root.iter(_ods("style:style"))
+        for about in style.iter(_ods("style:table-properties"))
+        if about.get(_ods("table:display")) == "false"
+    }
+    tables = root.iter(_ods("table:table"))
+    return [_ods_sheet(table, table.get(_ods("table:style-name")) in hidden) for table in tables]
+
+
+def _ods(name: str) -> str:
+    space, _, name = name.partition(":")
+    return f"{{urn:oasis:names:tc:opendocument:xmlns:{space}:1.0}}{name}"
+
+
+def _ods_sheet(table: Any, hidden: bool) -> Sheet:
+    name = table.get(_ods("table:name"), "")
+    rows, merged, number = list[SheetRow](), list[Merged](), 1
+    for row in table.iter(_ods("table:table-row")):
+        times = max(1, int(row.get(_ods("table:number-rows-repeated"), 1)))
+        cells: list[Any] = []
+        for cell in row:
+            wide = max(1, int(cell.get(_ods("table:number-columns-repeated"), 1)))
+            tall = int(cell.get(_ods("table:number-rows-spanned"), 1))
+            if tall > 1 and len(cells) < _COLUMNS:
+                merged.append(Merged(len(cells), number, number + tall - 1))
+            covered = cell.tag == _ods("table:covered-table-cell")
+            x = None if covered else _ods_value(cell, f"row {number} of sheet {name!r}")
+            cells += [x] * min(wide, _COLUMNS - len(cells))
+        if any(x is not None for x in cells):
+            if times > _REPEATED:
+                raise InvalidFile(
+                    f"sheet {name!r} must have at most {_REPEATED:,} equal rows below each other, "
+                    f"but row {number} is there {times:,} times. Delete those that mean nothing."
+                )
+            away = row.get(_ods("table:visibility")) in ("collapse", "filter")
+            rows += [SheetRow(number + i, list(cells), away) for i in range(times)]
+        number += times
+    return Sheet(name, rows, merged, hidden)
+
+
+def _ods_value(cell: Any, where: str) -> Any:
+    kind = cell.get(_ods("office:value-type"))
+    text = "\n".join("".join(p.itertext()) for p in cell.iter(_ods("text:p"))).strip()
+    if kind in ("float", "percentage", "currency"):
+        x = float(cell.get(_ods("office:value")))
+        currency = cell.get(_ods("office:currency"), "") if kind == "currency" else ""
+        return _shown(x, currency, kind == "percentage")
+    if kind == "boolean":
+        return cell.get(_ods("office:boolean-value")) == "true"
+    if kind == "date":
+        return datetime.date.fromisoformat(cell.get(_ods("office:date-value"))[:10])
+    if cell.get(_ods("table:formula")) is not None and re.match(r"#\w|Err:\d", text):
+        return NoValue(f"{where} holds the error {text[:20]}. Correct its formula.")
+    return text or None

@@ -1,4 +1,4 @@
-"""Forests as spreadsheets, as people fill them in: ``.csv``, ``.tsv``, ``.xlsx``.
+"""Forests as spreadsheets, as people fill them in: ``.csv``, ``.tsv``, ``.xlsx``, ``.ods``.
 
 There is one row for each box, state of its parent and own state. Blank cells of a box repeat the
 cell above, as merged cells do. A sheet may begin with a title and with settings (outside option,

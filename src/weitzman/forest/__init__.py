@@ -10,4 +10,5 @@ from .builder import side_by_side as side_by_side
 from .columns import Pool as Pool
 from .distributions import Discretized as Discretized
 from .distributions import discretize as discretize
+from .distributions import to_scipy as to_scipy
 from .model import Forest as Forest

@@ -1,4 +1,4 @@
-r"""From SciPy's distributions to finitely many states, with a certified error.
+r"""From SciPy's distributions to finitely many states, with a certified error, and back.
 
 A law R matters to a search only through :math:`\varphi(x) = E\max(x, R)`. Two ways to replace it by
 a law R~ on few states keep the mean and move :math:`\varphi` to one side only:
@@ -25,6 +25,7 @@ import numpy as np
 from .._common.arrays import FloatArray
 from .._common.optional import need
 from ..errors import InvalidForest
+from .model import Forest
 
 Method = Literal["mean", "spread"]
 
@@ -133,6 +134,39 @@ def discretize_rows(
     each = zip(tables, rows, strict=True)
     errors = [error + _largest_gap(v, p, nodes, row) for (v, p, error), row in each]
     return nodes, np.array(rows), max(errors)
+
+
+def to_scipy(forest: Forest, box: str | int, state: str | int | float | None = None) -> Any:
+    """The law of a box's reward as a frozen SciPy distribution.
+
+    ``state`` is that of its parent, left out for a root.
+
+    Examples
+    --------
+    >>> import weitzman
+    >>> forest = weitzman.line([[0.5, 0.5]], rewards=[0, 10], cost=1)
+    >>> float(weitzman.forest.to_scipy(forest, 0).mean())
+    5.0
+    """
+    v = forest.box(box)
+    up = int(forest.parent[v])
+    if (up < 0) != (state is None):
+        must = "depends on no state" if up < 0 else f"depends on the state of {forest.name(up)!r}"
+        raise InvalidForest(
+            f"the law of box {forest.name(v)!r} {must}, but `state` is {state!r}. "
+            f"{'Leave it out' if up < 0 else 'Give one'}."
+        )
+    row = 0 if state is None else forest.state(up, state)
+    law, reward = forest.laws[int(forest.law[v])][row], forest.rewards[int(forest.reward[v])][0]
+    possible = law > 0
+    if not np.isfinite(reward[possible]).all():
+        raise InvalidForest(
+            f"SciPy's distributions hold numbers only, but box {forest.name(v)!r} has states "
+            f"without a reward."
+        )
+    return need("scipy.stats", "scipy").rv_discrete(
+        values=_sum_equal(reward[possible], law[possible])
+    )()
 
 
 def is_distribution(x: object) -> bool:
@@ -357,13 +391,18 @@ def _split(values: FloatArray, mass: FloatArray, nodes: FloatArray) -> FloatArra
     return np.asarray(np.bincount(np.concatenate([j, j + 1]), both, len(nodes)), float)
 
 
+def _sum_equal(values: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Equal values made one, in rising order."""
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, np.asarray(np.bincount(place, mass), float)
+
+
 def _largest_gap(v: FloatArray, p: FloatArray, w: FloatArray, q: FloatArray) -> float:
     """Largest |E max(x, R) - E max(x, R~)| of two finite laws with one mean.
 
     The difference is linear between values. It is summed from the nearer end, where it is small.
     """
-    values, place = np.unique(np.concatenate([v, w]), return_inverse=True)
-    mass = np.bincount(place, np.concatenate([p, -q]))
+    values, mass = _sum_equal(np.concatenate([v, w]), np.concatenate([p, -q]))
     step = np.diff(values)
     below = np.concatenate([[0.0], np.cumsum(np.cumsum(mass)[:-1] * step)])
     above = np.concatenate([np.cumsum(np.cumsum(mass[::-1])[:-1] * step[::-1])[::-1], [0.0]])

@@ -23,7 +23,7 @@ from .resembling_runs import Trees
 from .run_model import RunModel, Shown, as_curves, ceiling_of, check_price, check_stated, price_of
 
 RATE = 3.0  # times as much a run has paid at each level; of the runs there this many times fewer
-STARTS = 16  # runs that are started first
+FEW, STARTS = 6, 16  # runs that are started first at any price, and if the price allows
 _GROWTH = 1.5  # times as many runs are started if that should pay
 _TOP = 3  # spacings between the best scores that say by how much a record leads
 _SURE = 2  # levels that say too little about rises
@@ -277,6 +277,12 @@ class FirstRuns(RunModel):
         more, cost = self.scale * math.log(_GROWTH), (_GROWTH - 1.0) * self.spent / self.price
         return more, cost
 
+    @property
+    def promises(self) -> bool:
+        """Whether half as many further runs promise enough."""
+        more, cost = self._round
+        return more > _TIMES * cost
+
     def gain(self, best: float, runs: Sequence[Shown], fresh: int) -> float:
         """What half as many further runs should add, after their cost."""
         more, cost = self._round
@@ -321,7 +327,9 @@ class FirstRuns(RunModel):
         )  # fmt: skip
         n += unseen
         # the number of runs grows by the same factor each time, whoever started them
-        size = STARTS
+        size = STARTS if price is None else FEW
+        while size < STARTS and (size < n or (size == n and now.promises)):
+            size = min(math.ceil(_GROWTH * size), STARTS)
         while size < n:
             size = math.ceil(_GROWTH * size)
         size = int(min(size, n + left))
@@ -336,9 +344,7 @@ class FirstRuns(RunModel):
             more_runs = alone and bool(left)
             return replace(now, wanted=n + more_runs, bars=bars, over=alone and not left)
         # without a price nobody can tell that more would pay
-        more, cost = now._round
-        pays = price is not None and more > _TIMES * cost
-        if pays and left:
+        if price is not None and now.promises and left:
             return replace(now, wanted=int(min(math.ceil(_GROWTH * size), n + left)), bars=bars)
         return replace(now, wanted=n, bars=bars, over=alone)
 

@@ -17,6 +17,7 @@ from itertools import count
 import numpy as np
 
 from .._common.arrays import FloatArray, check_amounts, check_counts, error_of_mean
+from .._common.numbers import number
 from .._common.sharing import Executor, check_executor, team
 from .._common.text import ResultTable
 from ..engine.evaluation import Evaluation, evaluate
@@ -149,7 +150,15 @@ class SpendFrontier(ResultTable):
 
     def headline(self) -> str:
         """The ends of the curve."""
-        return repr(self)
+        say, a, b = self.forest.amounts, self.corners[0], self.corners[-1]
+        more = f", between corners higher by {say.margin(self.gap)} at most" if self.gap else ""
+        return f"spend {say(a.spend)} to {say(b.spend)}{more}"
+
+    def cells(self) -> list[list[str]]:
+        """The corners as text."""
+        say, rows = self.forest.amounts, zip(*self.columns().values(), strict=True)
+        head = ["spend", "reward", "price beyond"]
+        return [head, *([say(x), say(y), number(price)] for x, y, price in rows)]
 
     def __repr__(self) -> str:
         a, b = self.corners[0], self.corners[-1]
@@ -350,7 +359,7 @@ class _Market:
         costs = Pool(price * f.costs.data, f.costs.start, f.costs.shape)
         solution = solve(replace(f, costs=costs), exact=len(f) < 1000, threads=self.threads)
         policy = Policy.of(f, *solution.index_columns())
-        return policy, evaluate(policy, threads=self.threads)
+        return policy, evaluate(policy)
 
     def ends(self) -> list[Corner]:
         """The policy of least spend and that of most reward; one only if they are the same."""

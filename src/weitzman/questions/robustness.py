@@ -124,7 +124,7 @@ def tornado(
     forest.must_end("a tornado")
     check_executor(executor)
     base = solve(forest, threads=threads)
-    most = np.argsort(-evaluate(base, threads=threads).opened, kind="stable")[:boxes].tolist()
+    most = np.argsort(-evaluate(base).opened, kind="stable")[:boxes].tolist()
     data = forest, share, threads if executor is None else 1
     found = spread(executor, _swings_of, data, most, progress)
     if np.isfinite(forest.outside) and forest.outside != 0:

@@ -246,7 +246,7 @@ def compare(
             "with an executor `rng` must be a seed: workers cannot share one generator."
         )
     solved = solve(forest, threads=threads) if solution is None else solution
-    optimum = evaluate(solved, threads=threads)
+    optimum = evaluate(solved)
     most = max(1, round(optimum.openings)) if budget is None else budget
     data = _Trial(solved, episodes, rng, most, threads, limit, time_limit)
     fixed, *others = spread(executor, _tried, data, _kinds(forest), progress)
@@ -308,7 +308,7 @@ def _tried(trial: _Trial, kind: str) -> Strategy | tuple[FixedOrder, FixedSet]:
         return order, chosen
     if kind in _RULES:
         name, policy = _RULES[kind]
-        return _exact(kind, name, evaluate(policy(solved), threads=threads))
+        return _exact(kind, name, evaluate(policy(solved)))
     name = {
         "priority_list": "fixed list, skipping boxes",
         "budget": f"the best {most} by index",

@@ -176,18 +176,27 @@ class _Lists:
         generator = np.random.default_rng(rng)
         self.stream, self.seed = stream_key(generator), generator.integers(0, 2**63)
         self.downward = children_first(self.forest)[::-1]
+        self.draws = np.zeros(len(self.parent) + 1, np.uint64)  # the spare entry is above all roots
+        for v in self.downward:
+            self.draws[v] = box_draws(self.draws[self.parent[v]], v)
+
+    def _drawn(self, first: int, last: int) -> IntArray:
+        """An order for each episode; the next box is any of those that can be opened.
+
+        It is that of the times of opening if every box waits for an exponential time.
+        """
+        times = np.random.default_rng([int(self.seed), first]).exponential(
+            size=(len(self.forest), last - first)
+        )
+        for v in self.downward:
+            times[v] += times[self.parent[v]] if self.parent[v] >= 0 else 0.0
+        return np.argsort(times, axis=0)
 
     def __call__(self, first: int, last: int, out: FloatArray, opened: IntArray) -> None:
         """Play episodes, as for :func:`~weitzman.policy.simulation.run_episodes`."""
         boxes, n, episodes = self.tables.boxes, len(self.forest), np.arange(last - first)
-        stream, draws = episode_stream(self.stream, first, last), np.zeros(n, np.uint64)
-        # a box is next as soon as any other that can be opened if all wait for exponential times
-        waits = np.random.default_rng([int(self.seed), first]).exponential(size=(n, last - first))
-        for i in self.downward:
-            up = int(self.parent[i])
-            draws[i] = box_draws(draws[up] if up >= 0 else np.uint64(0), i)
-            waits[i] += waits[up] if up >= 0 else 0.0
-        order = np.argsort(waits, axis=0) if self.order is None else self.order[:, None]
+        stream = episode_stream(self.stream, first, last)
+        order = self._drawn(first, last) if self.order is None else self.order[:, None]
         hand = np.full((int(self.where.tree.max()) + 1, last - first), self.policy.outside)
         shown = np.full((n, last - first), -1, np.int32)
         spend, openings, time = np.zeros((3, last - first))
@@ -195,8 +204,8 @@ class _Lists:
         for box in order:
             v = np.broadcast_to(box, episodes.shape)
             state = np.where(self.parent[v] < 0, 0, shown[self.parent[v], episodes])
-            go = np.flatnonzero(state >= 0 if self.budget is None else openings < self.budget)
-            go = go[state[go] >= 0]
+            left = np.inf if self.budget is None else self.budget - openings
+            go = np.flatnonzero((state >= 0) & (left > 0))
             at, s = boxes[v[go]], state[go]
             if self.budget is None:
                 index = self.tables.index[at[:, INDEX_AT] + s]
@@ -204,7 +213,7 @@ class _Lists:
                 go, at, s = go[pays], at[pays], s[pays]
             if not len(go):
                 continue
-            u, y = uniform(stream[go] + draws[v[go]]), np.zeros(len(go), np.int64)
+            u, y = uniform(stream[go] + self.draws[v[go]]), np.zeros(len(go), np.int64)
             start = at[:, LAW_AT] + s * at[:, STATES]
             for j in range(int(at[:, STATES].max())):  # the last entries of a law are above 1
                 place = np.minimum(j, at[:, STATES] - 1)

@@ -36,7 +36,7 @@ _DIGITS = 12  # digits of its length; longer numbers are rejected
 _CONNECTIONS = 64  # at a time; a browser opens six
 _PATIENCE = 60.0  # seconds until a request must have arrived, and an answer must have been taken
 _SCRIPTS = (
-    "ask.js", "edit.js", "fields.js", "outline.js", "editor.js", "headline.js", "what_if.js",
+    "ask.js", "fields.js", "edit.js", "outline.js", "editor.js", "headline.js", "what_if.js",
     "files.js", "settings.js", "questions.js", "explore.js",
 )  # fmt: skip
 _RULES = policy("'self'", "'self'", "'self'") + "; frame-ancestors 'none'"
@@ -135,7 +135,7 @@ class Server(ThreadingHTTPServer):
         if name == "":
             body = Markup(files(__package__).joinpath("explore.html").read_text("utf-8"))
             links, data = {"style": "explore.css", "script": "explore.js"}, self.workbench.start()
-            body = worded(body, data["words"], ())
+            body = worded(body, data["words"], ("Open…",))  # a file
             return "text/html", linked("weitzman explore", body, **links, data=data)
         if name == "explore.js":
             return "text/javascript", script(__package__, *_SCRIPTS)

@@ -9,7 +9,8 @@
 // duration and factor (like the cost; null: none), more}.
 
 import { Problem } from "../page/problem.js";
-import { number, typedBase } from "../page/text.js";
+import { number } from "../page/text.js";
+import { typedBase } from "./fields.js";
 
 const PRICED = ["cost", "duration", "factor"]; // matrices by the state of the parent and the own one
 const KNOWN = ["name", "parent", "count", "rewards", "states", "law", ...PRICED];

@@ -43,7 +43,7 @@ from ..report.sections import profiles
 
 TABLES = (".csv", ".tsv", ".xlsx")
 SAVED = (".json", ".json.gz", ".wz", *TABLES)
-READ = (*SAVED, ".xlsm")
+READ = (*SAVED, ".xlsm", ".ods")
 
 _LONGEST = 200  # letters of a name: file systems take 255 bytes
 

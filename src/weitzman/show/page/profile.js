@@ -5,7 +5,6 @@ import { el, inUnit, number, percent, refill, svg } from "./text.js";
 
 const FRAME = { top: 32, bottom: 44, left: 46, right: 16, narrowest: 260 };
 const NOTHING_WIDTH = 110; // width of the words "doing nothing", about
-const TITLE_WIDTH = 165; // where the title of the upward axis ends, about
 const FIGURE_WIDTH = 7; // width of a digit on an axis, about
 
 /** Draw `{name, x, p}` laws (p: the chance of x or less) in a place; `nothing` is what opening nothing gives. */
@@ -52,7 +51,7 @@ function profilePicture(laws, nothing, minimize, wide, high) {
 /** The words stand above the curves, before the line at the right edge. */
 function besideNothing(at, wide) {
   const last = at > wide - NOTHING_WIDTH;
-  return [last ? at - 5 : Math.max(at + 5, TITLE_WIDTH), FRAME.top - 8, last ? "end" : "start"];
+  return [last ? at - 5 : at + 5, FRAME.top - 8, last ? "end" : "start"];
 }
 
 /** An amount on an axis: thousands and millions by letters, without the unit. */

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...bounds.lazy_forest import LazySolution
-from ...chains.endless import EndlessLine
 from ...engine.solution import Solution
-from ...strategies.graphs import Dag
 from .answers import (
     backtest,
     break_even,
@@ -28,40 +25,31 @@ from .answers import (
 )  # fmt: skip
 from .paths import follow_line, learning_curves, line, search, tuning
 from .style import check_solution
-from .trees import bounds, dag, endless, forest
+from .trees import forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "backtest", "bounds", "break_even", "capped_value", "dag", "endless", "forest", "frontier",
-    "learning_curves", "line", "openings", "payoff", "phi", "risk_sweep", "search", "solution",
-    "strategies", "tornado", "tuning",
+    "backtest", "break_even", "capped_value", "forest", "frontier", "learning_curves", "line",
+    "openings", "payoff", "phi", "risk_sweep", "search", "solution", "strategies", "tornado",
+    "tuning",
 ]  # fmt: skip
 
 _SMALL = 30  # boxes that can be drawn one by one
 _LONG = 4  # a line of this many boxes is a map rather than a tree
 
 
-def solution(
-    solution: Solution | LazySolution | EndlessLine | Dag, *, ax: Axes | None = None
-) -> Axes:
+def solution(solution: Solution, *, ax: Axes | None = None) -> Axes:
     """The picture that says the most about a solution.
 
     A single line is drawn as a map of where to continue, a small forest as a tree, a large forest
-    by the boxes opened most often, a lazy forest by its bounds, an endless line by its indices, and
-    a graph by its boxes and arrows.
+    by the boxes opened most often.
 
     Parameters
     ----------
-    solution : Solution, LazySolution, EndlessLine or Dag
+    solution : Solution
     """
-    if isinstance(solution, LazySolution):
-        return bounds(solution, ax=ax)
-    if isinstance(solution, EndlessLine):
-        return endless(solution, ax=ax)
-    if isinstance(solution, Dag):
-        return dag(solution, ax=ax)
     check_solution(solution, "a picture")
     f = solution.forest
     alone = len(f.roots) == 1 and len(f) >= _LONG and f.count.max() == 1

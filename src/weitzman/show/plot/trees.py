@@ -1,4 +1,4 @@
-"""Pictures of forests, graphs, endless lines and lazy forests, and where their boxes stand."""
+"""The picture of a forest, and where its boxes stand."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from ..._common.arrays import FloatArray, IntArray, check_counts
 from ..._common.numbers import counted, percent, rough
 from ..._common.optional import need
 from ..._common.text import shortened
-from ...bounds.lazy_forest import LazySolution
-from ...chains.endless import EndlessLine
 from ...engine.evaluation import evaluate
 from ...engine.solution import Solution, mean_cost
-from ...errors import InvalidArgument
 from ...forest.model import Forest
-from ...strategies.graphs import Dag, Exhaustive
 from . import style
-from .style import BLUE, PLAIN, SKY, VERMILION, finish, ink, marks, mixed, muted, plain, span
+from .style import BLUE, PLAIN, finish, ink, mixed, muted, plain, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,155 +183,3 @@ def _captions(ax: Axes, solution: Solution, t: TreeLayout, size: float, font: fl
                 textcoords="offset points", fontsize=font if color == ink() else 0.88 * font,
                 ha="center" if i in inner else "left", va="bottom", color=color, **PLAIN,
             )  # fmt: skip
-
-
-_GRAPH_COLUMN, _GRAPH_ROW = 1.9, 0.72  # inches
-_LETTERS = 18  # the most letters of a name: names in one row must not touch
-_SWEEPS = 6  # rounds of ordering rows by their neighbors; more rounds change little
-
-
-def graph_places(dag: Dag) -> tuple[IntArray, FloatArray]:
-    """The column of each box, one more than the highest of its parents, and a row near them."""
-    depth = np.zeros(len(dag), np.int64)
-    near: list[list[int]] = [[] for _ in range(len(dag))]
-    for i in dag.order:
-        depth[i] = max((depth[p] + 1 for p in dag.parents[i]), default=0)
-        for p in dag.parents[i]:
-            near[p].append(i)
-            near[i].append(p)
-    columns = [np.flatnonzero(depth == d).tolist() for d in range(int(depth.max()) + 1)]
-    row, most = np.zeros(len(dag)), max(map(len, columns))
-    for sweep in range(_SWEEPS + 1):
-        if sweep:
-            for column in columns:
-                column.sort(key=lambda v: float(np.mean(row[near[v]])) if near[v] else row[v])
-        for column in columns:  # centered
-            row[column] = (most - len(column)) / 2 + np.arange(len(column))
-    return depth, row
-
-
-def dag(graph: Dag, best: Exhaustive | None = None, *, ax: Axes | None = None) -> Axes:
-    """A graph of boxes: each box stands to the right of all the boxes that it depends on.
-
-    Parameters
-    ----------
-    graph : Dag
-    best : Exhaustive, optional
-        What ``strategies.exhaustive(graph)`` found: the box to open first is filled, and the
-        title gives the value.
-
-    Examples
-    --------
-    >>> import weitzman
-    >>> agree = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
-    >>> coins = weitzman.strategies.Dag(
-    ...     parents=[[], [], [0, 1]], cost=[1, 1, 1], rewards=[[0, 0], [0, 0], [0, 16]],
-    ...     law=[[0.5, 0.5], [0.5, 0.5], agree], names=["coin", "other coin", "chest"],
-    ... )
-    >>> ax = weitzman.plot.dag(coins)
-    >>> [text.get_text() for text in ax.texts][:2]
-    ['coin', 'cost 1']
-    """
-    style.check(graph, Dag, "the picture of a graph", "a Dag")
-    if not len(graph):
-        raise InvalidArgument("the picture of a graph needs a Dag with boxes, but it has none.")
-    depth, row = graph_places(graph)
-    columns, rows = int(depth.max()) + 1, int(np.bincount(depth).max())
-    width, height = _GRAPH_COLUMN * columns + 0.6, _GRAPH_ROW * rows + 0.8
-    ax = style.axes(ax, max(3.6, width), max(1.8, height))
-    ax.set_axis_off()
-    ax.set_xlim(-0.5, columns - 0.5)
-    ax.set_ylim(rows - 0.3, -0.6)
-    arrow: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 9, "color": mixed(ax, 0.45)}
-    arrow |= {"lw": 0.9, "shrinkA": 7, "shrinkB": 8, "zorder": 1}
-    for i, above in enumerate(graph.parents):
-        for p in above:
-            ends = (depth[p], row[p]), (depth[i], row[i])
-            ax.add_patch(need("matplotlib.patches", "plot").FancyArrowPatch(*ends, **arrow))
-    first = None if best is None else best.first_box
-    is_first = np.array([name == first for name in graph.names])
-    look: dict[str, Any] = {"s": 150, "edgecolors": mixed(ax, 0.8), "lw": 1, "zorder": 2}
-    sides = (~is_first, ax.get_facecolor(), "box"), (is_first, BLUE, "open first")
-    for some, face, label in sides:
-        named = None if first is None else label
-        marks(ax, depth, row, some, color=face, label=named, **look)
-    # captions have a background of their own: arrows pass behind the text
-    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
-    below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", **PLAIN}
-    for v, name in enumerate(graph.names):
-        at, paid = (depth[v], row[v]), f"cost {span(np.asarray(graph.mean_cost(v), np.float64))}"
-        lines = (shortened(plain(name), _LETTERS), ink(), 8.5, 9), (paid, muted(ax), 7.5, 19)
-        for text, color, size, down in lines:
-            look = {"color": color, "fontsize": size, "zorder": 3, "bbox": ground}
-            ax.annotate(text, at, (0, -down), **look, **below)
-    gain = "costs" if graph.minimize else "earns"
-    value = None if best is None else style.BARE.typeset(best.value)
-    return finish(ax, None if value is None else f"Searching well {gain} {value} on average")
-
-
-_MOST_BARS = 60  # with more states, indices are dots against the rewards
-
-
-def endless(line: EndlessLine, *, ax: Axes | None = None) -> Axes:
-    """An endless line: after which states the search continues, and with how much in hand.
-
-    The bar of a state ends at its index: continue while the best so far is lower. A dot is the
-    reward of the state itself. Where it lies within the bar, continue although the state was seen.
-
-    Parameters
-    ----------
-    line : EndlessLine
-        From :func:`weitzman.chains.solve_line`.
-    """
-    style.check(line, EndlessLine, "the picture of an endless line", "the result of solve_line")
-    reward = np.asarray(line.chain.rewards, np.float64)
-    by = np.argsort(reward, kind="stable")
-    reward, index = reward[by], line.index[by]
-    few, seen, known = len(by) <= _MOST_BARS, np.isfinite(reward), np.append(reward, index)
-    ends = known[np.isfinite(known)] if np.isfinite(known).any() else np.array([0.0, 1.0])
-    room = 0.05 * float(np.ptp(ends)) or 1.0
-    left, right = float(ends.min()) - room, float(ends.max()) + room
-    rows = np.arange(len(by))
-    ax = style.axes(ax, 6.0, 1.4 + 0.26 * len(by) if few else 4.0, grid="x" if few else "y")
-    if few:
-        width = np.where(np.isfinite(index), index, left) - left
-        ax.barh(rows, width, 0.62, left=left, color=SKY, label="continue")
-        style.named_rows(ax, [f"state {s}" for s in by])
-        ax.set_xlim(left, right)
-    size, y = (34, rows) if few else (9, index)
-    seen &= few | np.isfinite(index)
-    on = index > reward
-    marks(ax, reward, y, seen & on, s=size, color=BLUE, marker="o", label="reward: continue")
-    marks(ax, reward, y, seen & ~on, s=size, color=VERMILION, marker="s", label="reward: stop")
-    if few:
-        title = "After each state, continue while the best in hand is within the bar"
-        return finish(ax, title, x="best reward in hand", amounts="x")
-    title = "Continue where the index is above the reward"
-    return finish(ax, title, x="reward just seen", y="index of the next box", amounts="xy")
-
-
-def bounds(found: LazySolution, *, ax: Axes | None = None) -> Axes:
-    """How the bounds on the value of a lazy forest closed in as boxes were looked at.
-
-    Parameters
-    ----------
-    found : LazySolution
-        From :func:`weitzman.solve` of a :class:`weitzman.LazyForest`.
-    """
-    style.check(found, LazySolution, "the picture of bounds", "the result of solve(lazy_forest)")
-    rounds = np.array([*found.history, (found.expanded, found.lower, found.upper)], np.float64)
-    expanded, lower, upper = rounds.T
-    ax = style.axes(ax, 5.6, 3.6, grid="y")
-    look: dict[str, Any] = {"color": SKY, "alpha": 0.5, "lw": 0, "label": "value lies here"}
-    ax.fill_between(expanded, lower, upper, step="post", **look)
-    ax.step(expanded, upper, where="post", color=VERMILION, lw=1.6, ls="--", label="upper bound")
-    ax.step(expanded, lower, where="post", color=BLUE, lw=2, label="lower bound")
-    if expanded[-1] > 500:
-        ax.set_xscale("symlog", linthresh=10)
-        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    ax.set_xlim(float(expanded[0]), max(float(expanded[-1]), float(expanded[0]) + 1))
-    f = found.solution.forest
-    first = "Open nothing" if found.first_box is None else f"Open {plain(found.first_box)} first"
-    sure = "proven" if found.proven else f"may lose up to {f.amounts.typeset(found.regret)}"
-    value = "expected loss and cost" if f.minimize else "value"
-    return finish(ax, f"{first} ({sure})", x="nodes expanded", y=value, amounts="y", say=f.amounts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..._common.arrays import check_counts
 from ..._common.disk import replacing
@@ -17,7 +17,7 @@ from ...files.documents import explained
 from ...forest.model import Forest
 from ...policy.search import Search
 from ..page import Child, Markup, forms, h, script, style, whole, worded
-from . import replayed, sections
+from . import sections
 from .decision_tree import chart, decisions, table, write_workbook
 from .findings import RUNS, TOP, Content, content, problem, steps
 
@@ -25,18 +25,8 @@ if TYPE_CHECKING:
     from ...files.ranges import Ranges
     from ...learn.run_model import RunModel
 
-Source: TypeAlias = "Forest | Solution | Search | RunModel | Summarized"
+Source: TypeAlias = "Forest | Solution | Search | RunModel"
 Path = str | os.PathLike[str]
-
-
-@runtime_checkable
-class Summarized(Protocol):
-    """A back-test, for this module: an object with a summary like ``weitzman backtest --json``."""
-
-    def document(self) -> dict[str, Any]:
-        """The summary."""
-        ...
-
 
 _ENDINGS = (".html", ".htm", ".pptx", ".xlsx", ".svg", ".csv")
 
@@ -63,9 +53,9 @@ def write_report(
 
     Parameters
     ----------
-    source : Forest, Solution, Search, ResemblanceModel or Backtest
-        A problem; a search under way (the report says how the search stands); a model fitted to
-        past runs; or a back-test on past runs (the report says what each method earned).
+    source : Forest, Solution, Search or ResemblanceModel
+        A problem; a search under way (the report says how the search stands); or a model fitted to
+        past runs.
     path : str or path
         The file appears complete or not at all; it is replaced if it exists.
     title : str, optional
@@ -95,16 +85,12 @@ def write_report(
     check_counts(limit=limit, runs=runs)
     name = os.fspath(path)
     kind = ending(name)
-    if isinstance(source, Summarized):
-        if kind not in (".html", ".htm"):
-            raise InvalidArgument(f"a report on a back-test is a page: write .html, not {kind}.")
-        text = replayed.render(source.document(), title)
-    elif kind == ".xlsx":
+    if kind == ".xlsx":
         if not isinstance(source, Forest | Solution):
             raise InvalidArgument("a workbook is made of a problem. For other sources write .html.")
         write_workbook(source, name, progress)
         return
-    elif kind in (".svg", ".csv"):
+    if kind in (".svg", ".csv"):
         policy = (
             source.policy if isinstance(source, Search)
             else source.policy() if isinstance(source, Solution)

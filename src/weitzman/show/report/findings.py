@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 TOP, RUNS = 300, 20  # boxes that a report shows, and runs of a fitted model that may be started
 
+_SHOWN = 4  # digits of amounts, counted from the spread of all amounts
 _EPISODES = 20_000  # where exact evaluation is too large
 _PLAYED = 2_000_000  # openings in all these episodes, about: seconds in plain Python
 _POINTS = 400  # of a risk profile
@@ -108,8 +109,8 @@ class Content:
 
     @property
     def amounts(self) -> Amounts:
-        """How amounts of the problem are written."""
-        return self.forest.amounts
+        """How amounts of the problem are written: in a report nobody reads six digits."""
+        return self.forest.amounts._replace(digits=_SHOWN)
 
     @property
     def quantiles(self) -> tuple[float, float]:
@@ -213,8 +214,8 @@ def _searched_runs(model: object, runs: int) -> tuple[Forest, tuple[float, float
 
     if not isinstance(model, RunModel):
         raise InvalidArgument(
-            f"a report needs a forest, a solution, a search, a fitted model or a back-test, but "
-            f"got a {type(model).__name__}."
+            f"a report needs a forest, a solution, a search or a fitted model, but got a "
+            f"{type(model).__name__}."
         )
     steps = tuple(f"run to step {step}" for step in model.rungs)
     forest = replace(model.lines(runs), names=steps)
@@ -337,7 +338,8 @@ def problem(policy: Policy, keep: IntArray) -> dict[str, Any]:
     pools = {"factors": f.factors, "durations": f.durations}
     time = {name: pool for name, pool in pools.items() if pool is not None}
     return {
-        "minimize": f.minimize, "outside": f.outside, "amounts": f.amounts._asdict(),
+        "minimize": f.minimize, "outside": f.outside,
+        "amounts": f.amounts._replace(digits=_SHOWN)._asdict(),
         "risk": f.risk_tolerance, "prizes": int(f.prizes),
         "names": [f.name(v) for v in keep.tolist()],
         "parent": place[f.parent[keep]].tolist(),

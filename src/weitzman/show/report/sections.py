@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common import numbers
 from ..._common.arrays import FloatArray
 from ..._common.numbers import Amounts, about, is_currency_sign, percent
 from ...engine.solution import Status, mean_cost
@@ -30,11 +29,6 @@ _NAMED = 4  # boxes named in a sentence
 _NEVER = 0.0005  # what happens less often is left out of sentences
 _STATES = 3  # indices listed one by one; with more, only their range
 _SCALES = ((1e9, "bn"), (1e6, "M"))
-
-
-def number(x: float) -> str:
-    """A number as people read it."""
-    return numbers.number(x).replace("-", "−")
 
 
 def brief(say: Amounts, x: float) -> str:
@@ -118,7 +112,7 @@ def _chance(c: Content) -> str:
 
 def near(c: Content, x: float) -> Markup:
     """An amount with three digits; the whole number shows when it is pointed at."""
-    short, full = brief(c.amounts, x), c.say(x)
+    short, full = brief(c.amounts, x), c.forest.amounts.typeset(x)
     return h("span", short, title=full if full != short else None, class_="amount")
 
 

@@ -22,7 +22,7 @@ HERE = Path(__file__)
 CODE = """
 import sys
 sys.path[:0] = sys.argv[2:]
-from test_same_bits import digest
+from test_bitwise_identical import digest
 print(digest(int(sys.argv[1])))
 """
 
