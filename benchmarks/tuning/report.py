@@ -158,22 +158,25 @@ def to_pick(found: dict[str, Backtest], log: str) -> str:
 
 
 def beforehand(found: dict[str, Backtest]) -> str:
-    """A row for each method that all sets have: how its regret compares with the first method's."""
-    names = [
-        name for name in next(iter(found.values())).methods[1:-1]
-        if all(name in x.methods for x in found.values())
-    ]  # fmt: skip
-    mean = {set_: x.means("regret")[..., 0] for set_, x in found.items()}
-    cells = {
-        name: np.concatenate(
-            [mean[s][x.methods.index(name)] / mean[s][0] for s, x in found.items()]
-        )
-        for name in names
-    }
-    for family in sorted({name.partition(",")[0] for name in names}):
-        some = [row for name, row in cells.items() if name.partition(",")[0] == family]
-        if len(some) > 1:
-            cells[f"{family}, best in hindsight"] = np.min(some, axis=0)
+    """A row for each method: how its regret compares with that of the first method.
+
+    A method that was not run on all sets is compared on those where it was, and its row says so.
+    """
+    cells: dict[str, np.ndarray] = {}
+    where: dict[str, list[str]] = {}
+    for set_, result in found.items():
+        mean = result.means("regret")[..., 0]
+        rows = dict(zip(result.methods[1:-1], mean[1:-1] / mean[0], strict=True))
+        for family in sorted({name.partition(",")[0] for name in rows}):
+            some = [row for name, row in rows.items() if name.partition(",")[0] == family]
+            if len(some) > 1 and family != "full runs":  # two methods with a word in common
+                rows[f"{family}, best in hindsight"] = np.min(some, axis=0)
+        for name, row in rows.items():
+            cells[name] = np.append(cells.get(name, []), row)
+            where.setdefault(name, []).append(f"`{set_}`")
+    for name, some in where.items():
+        if len(some) < len(found):
+            cells[f"{name} (only {', '.join(some)})"] = cells.pop(name)
     means = {name: float(np.exp(np.log(row).mean())) for name, row in cells.items()}
     lines = [
         f"Sets: {', '.join(f'`{name}`' for name in found)}.\n",

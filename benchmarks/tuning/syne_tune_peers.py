@@ -92,8 +92,9 @@ def _play(bench: Bench, scheduler: str, budget: float) -> Iterator[tuple[int, in
             yield run, row
             if bench.spent >= budget:
                 worker.kill()
-                break
+                return
             known = None if score == -np.inf else score
             said = {"score": known, "over": bench.is_over(run)}
             print(json.dumps(said), file=worker.stdin, flush=True)
-        worker.stdin.close()
+        if worker.wait():  # it ends well only where there is nothing left to ask for
+            raise RuntimeError(f"{scheduler} of Syne Tune ended with an error.")
