@@ -137,7 +137,7 @@ def _against(
     plan = Plan.of(forest)
     check(len(plan.op_of) == len(forest), "boxes of this instance were meant to differ")
     eps = EPS * plan.span
-    run = plan.run(eps, False)
+    run = plan.run(eps)
     passes = 1 if run.gap <= TOLERANCE * plan.span else 2
     products = baselines.Products.of(forest, run.width[plan.op_of][plan.class_of])
     last: dict[str, Solution] = {}
@@ -153,7 +153,7 @@ def _against(
         ),
         _NUMPY_PRODUCTS: lambda: check(abs(products.with_numpy() - 1) < 1e-9, "wrong product"),
         _SOLVE: lambda: solve(1),
-        "one pass of it, laid out before": lambda: plan.run(eps, False, 1),
+        "one pass of it, laid out before": lambda: plan.run(eps, 1),
         "solve, two threads": lambda: solve(2),
         "for comparison: describing and checking the forest": describe,
     }
@@ -308,7 +308,7 @@ def evaluation(scale: Scale) -> list[Table]:
         check(off < 1e-8, "following the indices does not earn the value")
         tasks = {
             "solve": lambda f=forest: weitzman.solve(f, threads=1),
-            "evaluate": lambda s=solution: evaluate_policy(s, threads=1),
+            "evaluate": lambda s=solution: evaluate_policy(s),
         }
         best = race(tasks, scale.repeats)
         table.rows.append([

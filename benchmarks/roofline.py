@@ -93,14 +93,14 @@ def row(name: str, forest: Forest) -> list[str]:
     """One shape."""
     plan = Plan.of(forest)
     eps = EPS * plan.span
-    width = plan.run(eps, False, 1).width[plan.op_of][plan.class_of]
+    width = plan.run(eps, 1).width[plan.op_of][plan.class_of]
     products = baselines.Products.of(forest, width)
     solution = weitzman.solve(forest, threads=1)
     off = abs(weitzman.evaluate(solution).value - solution.value)
     assert off <= solution.gap + 1e-9 * max(plan.span, 1.0), off
     tasks: dict[str, Callable[[], object]] = {
         "bare": products.bare,
-        "pass": lambda: plan.run(eps, False, 1),
+        "pass": lambda: plan.run(eps, 1),
         "solve": lambda: weitzman.solve(forest, threads=1),
         "evaluate": lambda: weitzman.evaluate(solution),
     }

@@ -48,7 +48,8 @@ SLOW = {
 }  # fmt: skip
 
 # files that share what takes long to start, one after the other on one worker
-TOGETHER = dict.fromkeys(("tune/test_tune_ray.py", "tune/test_tune_conformance.py"), "ray")
+RAY = ("tune/test_tune_ray.py", "tune/test_tune_conformance.py", "learn/test_log_sources.py")
+TOGETHER = dict.fromkeys(RAY, "ray")
 
 
 def _file(nodeid: str) -> str:

@@ -24,7 +24,8 @@ EVERYWHERE = (
 )  # fmt: skip
 ON_PAGES = (
     *EVERYWHERE, r"\bgo on\b", r"going on\b", r"refused", r"know beforehand", r"three doors",
-    r"of (the )?(highest|lowest) index", r"\btold apart\b", r"without a word",
+    r"of (the )?(highest|lowest) index", r"\btold apart\b", r"without a word", r"\bbeside\b",
+    r"beforehand", r"in one go", r"as good as none", r"\bhabit", r"comes late\b",
 )  # fmt: skip
 IN_TEST_NAMES = r"refus|go(es)?_on(_|$)|went_on|given_back|taken_back|same_bits|told_apart|last_bit"
 

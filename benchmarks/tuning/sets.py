@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -58,12 +58,12 @@ class Set:
             run="config_id" if self.instance is None else (self.instance, "config_id"),
             score="val_score",
             cost=self.cost,
-            kind=self.instance,
             ended=True,
             settings=_settings(place),
         )
-        labels = None if self.instance is None else curves.kind
-        return replace(curves, kind=("",) * len(curves)), labels
+        if self.instance is None:
+            return curves, None
+        return curves, tuple(name.partition("/")[0] for name in curves.runs)
 
 
 def _settings(folder: Path) -> Any:

@@ -131,7 +131,7 @@ def test_boxes_may_be_told_that_were_not_asked_for():
     assert {name for name, _ in search.available(None)} >= {"0", "1.0", "1.1", "1.2.0"}
     with pytest.raises(weitzman.errors.UnknownName, match=r"there is no box '7\.7'"):
         search.tell("7.7", 0)
-    with pytest.raises(weitzman.errors.InvalidAnswer, match="was told before"):
+    with pytest.raises(weitzman.errors.InvalidAnswer, match="was answered before"):
         search.tell("1", 0)
 
 

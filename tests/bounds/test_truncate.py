@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import Forest, evaluate, line, side_by_side, solve, truncate
-from weitzman._common.arrays import depths
-from weitzman.bounds.truncation import first_levels
+from weitzman.bounds.truncation import Levels
 from weitzman.chains.chain import Chain
 from weitzman.chains.endless import solve_line
 from weitzman.chains.hitting import exact_depth
@@ -30,15 +29,6 @@ WALK = np.array([[0.7, 0.3, 0.0], [0.3, 0.5, 0.2], [0.0, 0.4, 0.6]])
 
 def forest_of(problem: reference.Problem, **more) -> Forest:
     return Forest.from_arrays(**{**reference.to_arrays(problem), **more})
-
-
-def first(forest: Forest, t: int, **how) -> Forest:
-    """The first t levels of a forest."""
-    return first_levels(forest, depths(forest.parent), t, **how)[0]
-
-
-def height(forest: Forest) -> int:
-    return int(depths(forest.parent).max()) + 1
 
 
 def mirrored(forest: Forest) -> Forest:
@@ -95,16 +85,47 @@ def test_the_exact_value_lies_between_the_bounds(problem, gap, losses):
     cut = truncate(forest, gap=gap)
     assert cut.lower - ROUNDING <= value <= cut.upper + ROUNDING
     assert cut.gap <= gap
-    assert 1 <= cut.depth <= height(forest)
+    assert 1 <= cut.depth <= Levels.of(forest).height
 
 
 @settings(max_examples=60)
 @given(random_problems.forests(min_boxes=2, max_boxes=6))
-def test_more_levels_are_never_worth_less(problem):
-    value, forest = float(reference.optimal_value(problem)), forest_of(problem)
-    lower = [solve(first(forest, t), exact=True).value for t in range(1, height(forest) + 1)]
-    assert all(a <= b + ROUNDING for a, b in pairwise(lower))
+def test_bounds_close_in_on_the_value_from_both_sides(problem):
+    value, levels = float(reference.optimal_value(problem)), Levels.of(forest_of(problem))
+    depths = range(1, levels.height + 1)
+    lower = [solve(levels.first(t), exact=True).value for t in depths]
+    raised = [levels.raised(t) or levels.forest for t in depths]
+    upper = [solve(forest, exact=True).value for forest in raised]
+    for bounds in (lower, upper[::-1]):
+        assert all(a <= b + ROUNDING for a, b in pairwise(bounds))
+    assert upper[-1] == pytest.approx(value, abs=ROUNDING)
     assert lower[-1] == pytest.approx(value, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_index_is_above_what_is_hung_below_its_parent(seed):
+    """Laws and rewards are shared, so that kinds follow each other in circles."""
+    rng = np.random.default_rng(seed)
+    forest = random_tree(rng, int(rng.integers(2, 300)))
+    ceiling, solution = Levels.of(forest), solve(forest, exact=True)
+    tight = 0
+    for v in np.flatnonzero(forest.parent >= 0):
+        q = ceiling.kind[forest.parent[v]]
+        most = ceiling.below[ceiling.at[q] : ceiling.at[q + 1]]
+        assert (solution.indices(v) <= most + ROUNDING).all()
+        tight += (most < forest.rewards.data.max() - 1e-3).any()
+    assert tight > 0  # and it says more than that nothing beats the highest reward
+
+
+def test_the_ceiling_of_a_static_tree_is_the_index_of_endless_branching():
+    """On a chain without memory the endless line has the same index, whatever the branching."""
+    chain = Chain([[0.75, 0.25]] * 2, rewards=[0, 8])
+    forest = line(([0.5, 0.5], chain.law), length=9, rewards=chain.rewards, cost=1)
+    ceiling = Levels.of(forest)
+    above = ceiling.below - np.tile(solve_line(chain, 1).index, 2)
+    # rounds end when one brings less than 1e-9 of the range, 8; each brings 3/4 of the one before
+    assert (above >= 0).all()
+    assert (above <= 4 * 8e-9).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -139,7 +160,7 @@ def test_one_level_less_would_lose_more(seed, gap):
     rng = np.random.default_rng(seed)
     forest = side_by_side([random_line(rng, 200) for _ in range(seed % 3 + 1)])
     cut = truncate(forest, gap=gap)
-    less, kept = (solve(first(forest, t)).value for t in (cut.depth - 1, cut.depth))
+    less, kept = (solve(Levels.of(forest).first(t)).value for t in (cut.depth - 1, cut.depth))
     true = solve(forest).value
     assert cut.depth > 1
     assert true - kept <= cut.gap + ROUNDING <= gap + ROUNDING
@@ -210,7 +231,10 @@ def test_free_line_is_cut_where_the_top_is_hardly_missed():
 
 
 def test_states_from_which_nothing_can_come_do_not_keep_the_search_going():
-    """A free line that gets stuck in a bad state half of the time: its state tells."""
+    """A free line that gets stuck in a bad state half of the time: the state tells, not the line.
+
+    A bound that ignores the state would promise the top at the cut, and no depth would do.
+    """
     law = np.array([[1.0, 0, 0], [0.2, 0.6, 0.2], [0, 0, 1.0]])
     forest = line(([0, 1, 0], law), length=3_000, rewards=[0, 1, 9], cost=0)
     cut = truncate(forest, gap=1e-6)
@@ -258,9 +282,10 @@ def lines_with_an_end_and_without(rng: np.random.Generator, n: int) -> Forest:
 @pytest.mark.parametrize("seed", range(5))
 def test_endless_lines_are_written_down_as_far_as_they_matter(seed, n):
     forest = lines_with_an_end_and_without(np.random.default_rng(seed), n)
-    value = solve(forest, exact=True).value
-    for t in range(1, n + 9, 7):
-        assert solve(first(forest, t), exact=True).value - ROUNDING <= value
+    value, levels = solve(forest, exact=True).value, Levels.of(forest)
+    for t in range(1, n + 1, 7):
+        lower, upper = (solve(f, exact=True).value for f in (levels.first(t), levels.raised(t)))
+        assert lower - ROUNDING <= value <= upper + ROUNDING
     for gap in (0.1, 1e-3, 1e-6):
         cut = truncate(forest, gap=gap)
         assert not cut.forest.endless.any()
@@ -308,7 +333,7 @@ def test_names_copies_and_states_are_kept():
     assert cut.box.tolist() == [forest.box(name) for name in kept.names]
     assert kept.states(0) == ("low", "high")
     assert kept.outside == 1
-    deeper = first(forest, 2, named=True)
+    deeper = Levels.of(forest).named(2)
     assert deeper.names == ("a", "b", "d")
     assert deeper.count.tolist() == [1, 3, 1]
 
@@ -394,9 +419,13 @@ def test_the_bounds_hold_with_time_risk_and_prizes(term, seed):
         )
     forest = with_term(rng, plain, term)
     value = solve(forest, exact=True).value
-    for t in range(1, height(forest)):
-        low = forest.sign * solve(first(forest, t), exact=True).value
+    levels = Levels.of(forest)
+    for t in range(1, levels.height):
+        low = forest.sign * solve(levels.first(t), exact=True).value
         assert low <= forest.sign * value + 1e-9
+        if (upper := levels.raised(t)) is not None:
+            high = forest.sign * solve(upper, exact=True).value
+            assert high >= forest.sign * value - 1e-9
     found = truncate(forest, gap=0.02)
     assert found.lower <= value + 1e-9
     assert found.upper >= value - 1e-9

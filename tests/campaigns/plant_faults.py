@@ -1,7 +1,8 @@
 """Plants faults in copies of the package and runs tests against each: which are caught?
 
-    python tests/campaigns/plant_faults.py 40 --seed 0 --list faults.json
-    python tests/campaigns/plant_faults.py 40 --seed 0 --list faults.json --tree ../other-checkout
+    python tests/campaigns/plant_faults.py 40
+    python tests/campaigns/plant_faults.py 40 --tree ../other-checkout
+    python tests/campaigns/plant_faults.py 40 --seed 1 --list others.json
 
 A fault is one small change of the kind that slips in by hand: ``<`` for ``<=``, plus for minus, a
 number off by one, ``and`` for ``or``, a condition turned around, a statement left out. Packages
@@ -9,7 +10,7 @@ take turns. ``--list`` names a file that keeps the faults, so that a later state
 tests meets the same ones; a fault whose place is gone is replaced by another of its package.
 
 Each fault meets the test files that concern it: those that name its function, its module and what
-else the module defines most often, `FILES` of them, first one by one without slow tests, then with.
+else the module defines most often, `FILES` of them, first without slow tests, then those.
 It counts as caught if a test fails, or never ends.
 """
 
@@ -169,7 +170,8 @@ def caught_by(tree: Path, fault: Fault, scratch: Path, seconds: float) -> str:
             )  # fmt: skip
             if done.returncode not in (0, 5):  # 5: no such tests
                 failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-                return failed[0] if failed else "(the tests do not start)"
+                end = f"(end with {done.returncode})"
+                return failed[0] if failed else end
     except subprocess.TimeoutExpired:
         return f"(not done after {seconds:g} s)"
     finally:
@@ -179,8 +181,8 @@ def caught_by(tree: Path, fault: Fault, scratch: Path, seconds: float) -> str:
 
 def chosen(given: Any, source: Path) -> list[Fault]:
     """The faults of the list, if there is one, and random ones for those that are missing."""
-    kept = Path(given.list) if given.list else None
-    listed = json.loads(kept.read_text("utf-8")) if kept is not None and kept.exists() else []
+    kept = given.list
+    listed = json.loads(kept.read_text("utf-8")) if kept.exists() else []
     packages = sorted({p.relative_to(source).parts[0] for p in source.glob("*/*.py")})
     pick = random.Random(given.seed)
     faults: list[Fault] = []
@@ -191,8 +193,8 @@ def chosen(given: Any, source: Path) -> list[Fault]:
         while fault is None or planted(source, fault) is None:
             fault = picked(source, package, pick)
         faults.append(fault)
-    if kept is not None:
-        kept.write_text(json.dumps(faults, indent=0), "utf-8")
+    rows = (json.dumps(fault, ensure_ascii=False) for fault in faults)
+    kept.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
     return faults
 
 
@@ -201,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("faults", type=int)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--list", help="file that keeps the faults")
+    parser.add_argument("--list", type=Path, default=Path(__file__).with_name("faults.json"))
     parser.add_argument("--tree", type=Path, default=Path(__file__).resolve().parents[2])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=600, help="for the tests of one fault")

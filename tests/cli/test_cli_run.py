@@ -236,7 +236,7 @@ def test_an_answer_is_undone(command: Command, place: Path) -> None:
     assert out.count("What did A show?") == 2
     with Search.resume(place / "run.db") as search:
         assert [x.state for x in search.history] == ["1"]
-    with pytest.raises(InvalidAnswer, match="there is no answer to take back"):
+    with pytest.raises(InvalidAnswer, match="there is no answer to undo"):
         command("boxes.json", "undo\n")
 
 

@@ -207,7 +207,7 @@ def test_every_reader_by_the_api_and_by_the_command(folder):
     kept = [path.read_text()[-500:] for path in (folder / "bad").glob("*.txt")]
     assert (wrong, kept) == (0, [])
     tried = {name.partition(" by ")[0] for name in counts}
-    assert {"JSON", ".wz", "CSV", "curves", "model", "journal"} <= tried
+    assert {"JSON", ".wz", "CSV", "curves", "journal"} <= tried
     assert any("by command: refused" in name for name in counts)
 
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import warnings
 import zipfile
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +18,14 @@ import pytest
 import weitzman
 from weitzman.errors import InvalidFile, InvalidForest
 from weitzman.files import load, written_tables
-from weitzman.learn import FitOptions
 from weitzman.learn.log_tables import columns_of
 
 SOURCE = str(Path(weitzman.__file__).parents[1])
 MEASURE = """
 import resource, sys, weitzman
 from weitzman.errors import WeitzmanError
-from weitzman import learn
 from weitzman.learn.log_tables import columns_of
-reader = {"instance": weitzman.load, "model": learn.load, "curves": columns_of}[sys.argv[2]]
+reader = {"instance": weitzman.load, "curves": columns_of}[sys.argv[2]]
 if sys.argv[2] == "curves":  # libraries are no part of what a file takes
     import pandas, pyarrow.parquet
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -120,21 +117,6 @@ def many_columns(path):
     return path
 
 
-def many_trees(path):
-    """Some thousand runs, from which ten thousand trees would grow again."""
-    rng = np.random.default_rng(1)
-    best, cost = np.sort(rng.random((2500, 5)), axis=1), rng.random((2500, 5)) + 0.01
-    runs = [
-        {"best": b, "cost": c, "gone": False, "weight": 1, "last": b, "mean": b, "settings": []}
-        for b, c in zip(best.round(4).tolist(), cost.round(3).tolist(), strict=True)
-    ]
-    top = {"format": "weitzman/resemblance-model/1", "price": 1, "minimize": False}
-    options = {**asdict(FitOptions()), "trees": 10_000}
-    rest = {"options": options, "rungs": [1, 2, 3, 4, 5], "settings": [], "runs": runs}
-    path.write_text(json.dumps({**top, **rest}))
-    return path
-
-
 @pytest.mark.parametrize(
     ("make", "name", "kind", "message"),
     [
@@ -142,10 +124,9 @@ def many_trees(path):
         (long_texts, "b.parquet", "curves", ""),
         (short_rows, "a.csv", "curves", "cells, but it has 400,002 rows and 5,000 columns"),
         (many_columns, "a.csv", "curves", "at most 10,000 columns, but it has 100,000"),
-        (many_trees, "a.json", "model", "trees times runs times rungs must be at most 100,000,000"),
     ],
 )
-def test_so_do_curves_and_models(tmp_path, make, name, kind, message):
+def test_so_do_curves(tmp_path, make, name, kind, message):
     pytest.importorskip("pandas")
     path = make(tmp_path / name)
     assert path.stat().st_size < 1_000_000

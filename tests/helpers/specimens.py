@@ -64,7 +64,7 @@ class Specimen:
 
 def specimens(folder: Path) -> list[Specimen]:
     """All kinds; files that are needed once are made in the folder."""
-    found = [*_instances(folder), *_tables(folder), *_curves(), _models(folder)]
+    found = [*_instances(folder), *_tables(folder), *_curves()]
     return [*found, _journals(folder), _tuners(folder)]
 
 
@@ -277,15 +277,6 @@ def _columns() -> dict[str, list[Any]]:
         name: [kind(row[i]) for row in rows]
         for i, (name, kind) in enumerate(zip(head, kinds, strict=True))
     }
-
-
-def _models(folder: Path) -> Specimen:
-    curves = learn.Curves.read(_columns(), run="run", step="step", score="score", cost="cost")
-    learn.save(learn.fit(curves, price=20.0, options=learn.FitOptions(trees=5)), folder / "m.json")
-    text = (folder / "m.json").read_bytes()
-    command: list[Command] = [lambda path: ["report", path, "-o", folder / "out.html"]]
-    return Specimen("model", ".json", [text], learn.load, command, [json.loads(text)], share=4,
-                    told=0.01)  # fmt: skip
 
 
 # -- journals --------------------------------------------------------------------------------------

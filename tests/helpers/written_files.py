@@ -57,11 +57,6 @@ def curves() -> Any:
 
 
 @cache
-def model(version: int) -> Any:
-    return learn.fit(curves(), price=20.0 * version, options=learn.FitOptions(trees=5))
-
-
-@cache
 def backtested(version: int) -> Any:
     methods = [x for x in backtest.all_methods() if "weitzman" in x.name.lower()]
     price = [20.0 * version]
@@ -88,7 +83,6 @@ WRITERS: dict[str, Write] = {
     "template.xlsx": lambda path, _: write_template(str(path)),
     **{f"report{x}": lambda path, v: write_report(solution(v), path)
        for x in (".svg", ".csv", ".xlsx")},
-    "model.json": lambda path, v: learn.save(model(v), path),
     "explored.json": explored,
     "checkpoint.pickle": checkpoint,
     "backtest.png": lambda path, v: backtest_command._draw(backtested(v), str(path)),

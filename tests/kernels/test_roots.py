@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from weitzman import line, solve
 from weitzman._common.law import Law
+from weitzman.bounds.truncation import Levels
 
 EIGHTHS = st.integers(-80, 80).map(lambda n: n / 8)
 
@@ -47,6 +48,16 @@ def test_every_form_finds_the_exact_root(payoff):
     assert by_law == pytest.approx(true, abs=1e-12)
     box = line([p.tolist()], rewards=values, cost=cost, outside=-100)
     assert solve(box, exact=True).index(0) == pytest.approx(true, abs=1e-12)  # in lanes
+
+
+def test_a_ceiling_is_the_root_of_what_follows():
+    """Nothing follows the last box, so its ceiling is its index."""
+    rows = [[0.7, 0.3], [0.4, 0.6]]
+    pair = line([[0.5, 0.5], rows], rewards=[0.1, 9.7], cost=0.37)
+    ceiling = Levels.of(pair)
+    found = Law.of([0.1, 9.7], rows).root(0.37)
+    first = int(ceiling.at[ceiling.kind[0]])
+    assert ceiling.below[first : first + 2].tolist() == pytest.approx(found.tolist(), rel=1e-14)
 
 
 def test_a_box_without_rewards_has_no_root():

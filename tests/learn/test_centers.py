@@ -226,16 +226,6 @@ def test_imagined_runs_are_no_repetitions():
     assert not any(np.isfinite(frame.center.doubt) for frame in model._capped.frame)
 
 
-def test_a_saved_model_knows_repeated_settings(tmp_path):
-    log, level, _ = repeated_log(3)
-    model = learn.fit(log, full_run_cost=0.01)
-    learn.save(model, tmp_path / "m.json")
-    names = [{"name": f"c{k}"} for k in range(len(level) + 1)]
-    again = learn.load(tmp_path / "m.json")
-    assert again.start_indices(names).tolist() == model.start_indices(names).tolist()
-    assert again.promised(again.ladder) == model.promised(model.ladder)
-
-
 def rising_log(n=60, noise=0.1):
     """Scores rise alike from wherever they begin, so the best score so far is in every center."""
     random = np.random.default_rng(7)

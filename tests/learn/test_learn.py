@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 
 import weitzman
 from weitzman import learn
-from weitzman.errors import InvalidArgument, InvalidFile
-from weitzman.learn import FitOptions, ResemblanceModel
+from weitzman.errors import InvalidArgument
+from weitzman.learn import FitOptions
 from weitzman.learn.curves import Curves
 from weitzman.learn.diagnosis import searched
 from weitzman.learn.ladder import choose_rungs, climb
@@ -257,81 +256,3 @@ def test_moves_say_what_is_settled():
     assert drawn.moves(5.0) == {"stop": pytest.approx(1.0)}
     shares = drawn.moves(model.fresh_index / 100.0, [([1], [0.3])])
     assert sum(shares.values()) == pytest.approx(1.0)
-
-
-# -- files --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_a_file_gives_back_the_model(tmp_path, minimize):
-    runs = [s[: 3 + i % 7] for i, s in enumerate(rising(4))]
-    sign = -1.0 if minimize else 1.0
-    model = learn.fit(table([sign * s for s in runs], minimize=minimize), price=10.0)
-    learn.save(model, tmp_path / "m.json")
-    again = learn.load(tmp_path / "m.json")
-    assert again.fresh_index == model.fresh_index
-    assert again.options == model.options
-    assert again.minimize == minimize
-    history = [1, 2], [sign * 0.1, sign * 0.2]
-    assert again.next_index(*history) == model.next_index(*history)
-    learn.save(again, tmp_path / "n.json")
-    assert (tmp_path / "n.json").read_bytes() == (tmp_path / "m.json").read_bytes()
-
-
-def spoil(text, path, value):
-    """A document with one value replaced, or one key removed."""
-    document = json.loads(text)
-    at = document
-    for key in path[:-1]:
-        at = at[key]
-    if value is None:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = value
-    return json.dumps(document)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (["price"], -1, "price must be a number above 0"),
-        (["price"], True, "price must be a number above 0"),
-        (["format"], "weitzman/1", "format must be"),
-        (["rungs"], [2, 1], "whole numbers that rise"),
-        (["rungs"], None, "must have the key 'rungs'"),
-        (["runs"], [], "at least one run"),
-        (["runs", 0, "best"], [0.5, "x"], r"runs\[0\]: best\[1\] must be a number"),
-        (["runs", 0, "best"], [0.5] * 99, "equally many entries"),
-        (["runs", 0, "cost", 0], -1, "a cost must be at least 0"),
-        (["runs", 0, "gone"], 1, "gone must be true or false"),
-        (["runs", 0, "eval"], "1+1", "'eval' is not a key here|eval"),
-        (["options", "trees"], 2.5, "trees must be a whole number"),
-        (["options", "ratio"], 0.5, "ratio must be above 1"),
-    ],
-)
-def test_damaged_files_are_rejected(tmp_path, path, value, message):
-    learn.save(learn.fit(table(rising(4)), price=10.0), tmp_path / "m.json")
-    text = spoil((tmp_path / "m.json").read_text(), path, value)
-    (tmp_path / "m.json").write_text(text)
-    with pytest.raises(InvalidFile, match=message):
-        learn.load(tmp_path / "m.json")
-
-
-def test_names_of_files_are_checked(tmp_path):
-    model = learn.fit(table(rising(4)), price=10.0)
-    with pytest.raises(InvalidFile, match=r"must end in \.json"):
-        learn.save(model, tmp_path / "m.pkl")
-    with pytest.raises(InvalidFile, match="cannot be read"):
-        learn.load(tmp_path / "none.json")
-    assert isinstance(model, ResemblanceModel)
-
-
-@pytest.mark.parametrize("rung", [2.0**53 + 2, 1e300])
-def test_a_rung_beyond_all_steps_is_rejected(tmp_path, rung):
-    path = tmp_path / "m.json"
-    learn.save(learn.fit(table(rising(4)), price=10.0), path)
-    document = json.loads(path.read_text())
-    document["rungs"][-1] = rung
-    path.write_text(json.dumps(document))
-    with pytest.raises(InvalidFile, match="rungs must be at most"):
-        learn.load(path)

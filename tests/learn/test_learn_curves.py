@@ -39,12 +39,12 @@ def test_runs_are_selected_by_number_or_mask():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
-@pytest.mark.parametrize("column", ["run", "task", "kind"])
+@pytest.mark.parametrize("column", ["run", "task"])
 def test_names_must_be_filled(column, missing):
-    table = TABLE | {"task": ["x"] * 5, "kind": ["y"] * 5}
+    table = TABLE | {"task": ["x"] * 5}
     table[column] = [*table[column][:3], missing, table[column][4]]
     with pytest.raises(InvalidArgument, match=f"'{column}' must be filled, but row 3"):
-        Curves.read(pytest.importorskip("pandas").DataFrame(table), task="task", kind="kind")
+        Curves.read(pytest.importorskip("pandas").DataFrame(table), task="task")
 
 
 @given(st.permutations(range(5)))
@@ -76,15 +76,6 @@ def test_tasks_are_kept_apart():
     assert curves.of_task("y").task == ("y", "y")
     with pytest.raises(InvalidArgument, match="no run belongs to a task 'z'"):
         curves.of_task("z")
-
-
-def test_runs_of_one_kind():
-    curves = sample().of_task("letter")
-    one = curves.of_kind(curves.kinds[1])
-    assert set(one.kind) == {curves.kinds[1]}
-    assert sum(len(curves.of_kind(k)) for k in curves.kinds) == len(curves)
-    with pytest.raises(InvalidArgument, match=f"did you mean '{curves.kinds[1]}'"):
-        curves.of_kind(curves.kinds[1] + "s")
 
 
 def test_several_columns_name_a_run():
@@ -143,12 +134,6 @@ def test_bad_files_are_rejected(tmp_path):
     (tmp_path / "log.xls").write_bytes(b"")
     with pytest.raises(InvalidFile, match=r"must end with \.csv"):
         Curves.read(tmp_path / "log.xls")
-
-
-def test_a_kind_is_one_for_all_rows_of_a_run():
-    table = TABLE | {"kind": ["x", "y", "x", "y", "z"]}
-    with pytest.raises(InvalidArgument, match="run 'a' is both 'x' and 'z'"):
-        Curves.read(table, kind="kind")
 
 
 def test_columns_are_read_only():

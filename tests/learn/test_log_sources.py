@@ -149,9 +149,9 @@ def test_a_pandas_table_and_back(tmp_path):
     curves = Curves.read(table, settings=["rate"], ended=True)
     frame = curves.to_pandas()
     assert list(frame.columns) == [
-        "task", "run", "kind", "step", "score", "cost", "ended", "minimize", "rate",
+        "task", "run", "step", "score", "cost", "ended", "minimize", "rate",
     ]  # fmt: skip
-    again = Curves.read(frame, kind="kind", ended="ended", settings=["rate"])
+    again = Curves.read(frame, ended="ended", settings=["rate"])
     assert again.runs == curves.runs
     assert again.task == curves.task
     assert again.ended.tolist() == curves.ended.tolist()
@@ -161,10 +161,10 @@ def test_a_pandas_table_and_back(tmp_path):
     written = Curves.read(tmp_path / "export.csv")
     assert written.settings == ({"rate": 0.1}, {})
     assert (curves + written).runs == curves.runs
-    loss = replace(curves, runs=("007", "1"), kind=("k", ""), minimize=True)
+    loss = replace(curves, runs=("007", "1"), minimize=True)
     loss.to_pandas().to_csv(tmp_path / "loss.csv")  # texts stay as they are
     back = Curves.read(tmp_path / "loss.csv")
-    assert (back.runs, back.kind, back.minimize) == (loss.runs, loss.kind, True)
+    assert (back.runs, back.minimize) == (loss.runs, True)
     named = Curves.read(table | {"cost": [1, 1, 1]}, settings={"run": ["a", "b"], "step": [7, 8]})
     assert named.to_pandas()["setting step"].tolist() == [7, 7, 8]
 
@@ -268,8 +268,7 @@ def test_ray_folders(tmp_path):
 
 
 @pytest.mark.slow
-def test_ray_results(tmp_path):
-    ray = pytest.importorskip("ray")
+def test_ray_results(tmp_path, ray_session):
     from ray import tune as ray_tune
 
     def train(config):
@@ -278,16 +277,12 @@ def test_ray_results(tmp_path):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
-        try:
-            grid = ray_tune.Tuner(
-                train,
-                param_space={"x": ray_tune.grid_search([1.0, 2.0])},
-                run_config=ray_tune.RunConfig(storage_path=str(tmp_path), verbose=0, name="e"),
-            ).fit()
-            curves = Curves.from_ray(grid, "acc")
-        finally:
-            ray.shutdown()
+        grid = ray_tune.Tuner(
+            train,
+            param_space={"x": ray_tune.grid_search([1.0, 2.0])},
+            run_config=ray_tune.RunConfig(storage_path=str(tmp_path), verbose=0, name="e"),
+        ).fit()
+        curves = Curves.from_ray(grid, "acc")
     assert sorted(curves.score.tolist()) == [1, 2, 2, 3, 4, 6]
     assert sorted(x["x"] for x in curves.settings) == [1.0, 2.0]
     assert (curves.cost > 0).all()

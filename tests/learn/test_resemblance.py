@@ -9,7 +9,7 @@ import pytest
 
 import weitzman
 from weitzman import learn
-from weitzman.errors import InvalidAnswer, InvalidArgument, InvalidFile
+from weitzman.errors import InvalidAnswer, InvalidArgument
 from weitzman.learn import Curves, FitOptions, ResemblanceModel, Shown, resembling_runs
 from weitzman.learn.capped_runs import shared_errors
 from weitzman.learn.ladder import climb, compared_costs, features
@@ -242,7 +242,7 @@ def test_only_the_order_of_a_number_matters():
     curves = log(2)
     other = Curves(**{
         **{f: getattr(curves, f) for f in ("runs", "start", "step", "score", "cost", "task",
-                                           "kind", "ended", "minimize")},
+                                           "ended", "minimize")},
         "settings": tuple({**s, "rate": 10 ** (5 * s["rate"])} for s in curves.settings),
     })  # fmt: skip
     one, two = fitted(curves), fitted(other)
@@ -254,7 +254,7 @@ def test_only_the_order_of_a_number_matters():
 def test_low_scores_may_be_the_good_ones():
     up = log(3)
     down = Curves(**{
-        **{f: getattr(up, f) for f in ("runs", "start", "step", "cost", "task", "kind", "ended",
+        **{f: getattr(up, f) for f in ("runs", "start", "step", "cost", "task", "ended",
                                        "settings")},
         "score": -up.score, "minimize": True,
     })  # fmt: skip
@@ -391,13 +391,11 @@ def test_a_search_learns_categories_that_the_log_does_not_have():
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300, 10**400])
-def test_a_model_with_endless_settings_is_saved(tmp_path, value):
+def test_endless_settings_are_numbers_as_others(value):
     curves = log()
     endless = {**curves.settings[0], "rate": value}
     model = fitted(replace(curves, settings=(endless, *curves.settings[1:])))
-    learn.save(model, tmp_path / "m.json")
-    again = learn.load(tmp_path / "m.json")
-    assert again.start_indices([endless]).tolist() == model.start_indices([endless]).tolist()
+    assert np.isfinite(model.start_indices([endless])).all()
 
 
 @pytest.mark.parametrize("wrong", [3, {"rate": 0.1}, ["rate"]])
@@ -520,51 +518,6 @@ def test_a_race_starts_the_best_candidate_and_learns_what_it_was():
 # -- files and diagnosis ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("minimize", [False, True])
-def test_a_saved_model_has_the_same_indices(tmp_path, minimize):
-    curves = log(minimize=minimize)
-    curves = replace(
-        curves,
-        settings=[
-            {**x, "extra": None if i % 3 else {"depth": i}} for i, x in enumerate(curves.settings)
-        ],
-        ended=np.arange(len(curves)) % 4 > 0,
-    )
-    model = fitted(curves)
-    path = tmp_path / "model.json"
-    learn.save(model, path)
-    again = learn.load(path)
-    assert repr(again) == repr(model)
-    assert again.encoder == model.encoder
-    candidates = [{"rate": 0.3, "kind": "b"}, {"rate": 0.9, "kind": "z"}, {}]
-    assert again.start_indices(candidates).tolist() == model.start_indices(candidates).tolist()
-    shown = [Shown([1], [0.3], [1.0], {"rate": 0.4}), Shown([1, 2], [0.2, 0.5], None, {})]
-    assert again.next_indices(shown).tolist() == model.next_indices(shown).tolist()
-    learn.save(again, tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_text() == path.read_text()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"trees": 16', '"trees": 0', "trees"),
-        ('"settings": [["rate", null]', '"settings": [["rate", 3]', r"settings\[0\]"),
-        ('"settings": [["rate", null]', '"settings": [["kind", null]', "named once"),
-        ('"settings": [0.', '"settings": [null, 0.', "settings must be a list of 2 numbers"),
-        ('"weitzman/resemblance-model/1"', '"weitzman/line-model/1"', "format must be"),
-        ('"trees": 16', '"trees": 10000, "more": 1', "more"),
-    ],
-)
-def test_a_file_that_was_tampered_with_is_rejected(tmp_path, old, new, message):
-    path = tmp_path / "model.json"
-    learn.save(fitted(log()), path)
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(InvalidFile, match=message):
-        learn.load(path)
-
-
 def test_a_diagnosis_says_what_each_kind_of_knowledge_adds():
     """The score is the rate, up to little noise; the noise of the curve tells nothing."""
     curves = log(n=80, steps=6)
@@ -593,24 +546,9 @@ def test_errors_of_forecasts_are_those_of_the_definition():
         assert score == pytest.approx(wanted, abs=1e-3)
 
 
-def test_another_object_cannot_be_diagnosed_or_saved(tmp_path):
+def test_another_object_cannot_be_diagnosed():
     with pytest.raises(InvalidArgument, match=r"a diagnosis needs a model from `learn\.fit`"):
         learn.diagnose("model", log())
-    with pytest.raises(InvalidArgument, match="a file holds a model from"):
-        learn.save(learn.from_nothing(price=1.0), tmp_path / "m.json")
-
-
-@pytest.mark.parametrize("told", [True, False])
-@pytest.mark.parametrize("minimize", [False, True])
-def test_scores_in_another_unit_are_warned_of(told, minimize):
-    """Shares in the log, percent in the search; a search in the same unit is not warned of."""
-    curves, same = (log(seed=i, n=n, minimize=minimize) for i, n in ((0, 24), (1, 6)))
-    model = fitted(curves if told else replace(curves, settings=()))
-    model.updated(same)  # warnings are errors
-    percent = replace(same, score=300.0 + 100.0 * same.score)
-    message = r"first scores of this search, at step 1, go from 3\d\d.*\(6 runs\), but those of"
-    with pytest.warns(UserWarning, match=message):
-        model.updated(percent)
 
 
 # -- learning a little more ----------------------------------------------------------------------

@@ -549,7 +549,7 @@ def test_workers_share_a_search(path: Path) -> None:
         assert standing(left)[:2] != standing(right)[:2]
         right.tell("box 3#2", 1)  # the same answer; sees what the other did
         assert standing(left) == standing(right)
-        with pytest.raises(InvalidAnswer, match="told before"):
+        with pytest.raises(InvalidAnswer, match="answered before"):
             right.tell("box 3#2", 2)
 
 

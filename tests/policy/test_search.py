@@ -273,7 +273,7 @@ def test_the_same_answer_twice_is_no_harm_and_another_is_rejected() -> None:
     search.tell("A", cost=19)
     assert search.history == before
     for other in ({"state": 1}, {"reward": 900}, {"cost": 20}):
-        with pytest.raises(InvalidAnswer, match=r"'A' was told before, with .* take it back first"):
+        with pytest.raises(InvalidAnswer, match=r"'A' was answered before, with .* undo it first"):
             search.tell("A", **other)
     assert search.history == before
 
@@ -281,7 +281,7 @@ def test_the_same_answer_twice_is_no_harm_and_another_is_rejected() -> None:
 def test_state_number_0_told_twice() -> None:
     search = Search(roots())
     search.tell(0, 1)
-    with pytest.raises(InvalidAnswer, match="was told before"):
+    with pytest.raises(InvalidAnswer, match="was answered before"):
         search.tell(0, 0)
 
 

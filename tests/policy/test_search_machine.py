@@ -156,7 +156,7 @@ class Machine(RuleBasedStateMachine):
         box = data.draw(st.sampled_from(sorted(self.naive.told)))
         state, cost, _ = self.naive.told[box]
         self.search.tell(self.text(box), state, cost=cost)
-        with pytest.raises(InvalidAnswer, match="told before"):
+        with pytest.raises(InvalidAnswer, match="answered before"):
             self.search.tell(self.text(box), state, cost=cost + 1)
 
     @rule(data=st.data())

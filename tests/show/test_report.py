@@ -230,9 +230,7 @@ def test_a_search_that_has_not_begun_reads_like_its_problem(tmp_path):
 def test_a_fitted_model(tmp_path):
     """Its lines are the problem, and draws from its log say how sure the value is."""
     model = learn.fit(learn.sample().of_task("letter"), price=100)
-    weitzman.learn.save(model, tmp_path / "model.json")
-    command = ["report", str(tmp_path / "model.json"), "-o", str(tmp_path / "r.html")]
-    assert main([*command, "--runs", "7"]) == 0
+    weitzman.write_report(model, tmp_path / "r.html", runs=7)
     words = text_of((tmp_path / "r.html").read_text("utf-8"))
     value = weitzman.solve(model.lines(7)).value
     assert f"Start with run to step {model.rungs[0]}: " in words

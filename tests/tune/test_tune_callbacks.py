@@ -149,13 +149,14 @@ def test_a_plain_objective_of_optuna():
         found.append((study.best_value, [t.state.name for t in study.get_trials()],
                       [run.scores for run in result.runs]))  # fmt: skip
     assert found[0] == found[1]
+    # scores as in the log, which a search warns to be far from otherwise
     study = optuna.create_study(direction="maximize")
-    optimize(study, plain(lambda trial: trial.suggest_float("x", 0, 1)), model(), n_trials=3)
+    optimize(study, plain(lambda trial: trial.suggest_float("x", 4, 9)), model(), n_trials=3)
     assert {t.last_step for t in study.get_trials()} == {1}
     study = optuna.create_study(direction="maximize")
 
     def prunes(trial):
-        trial.report(trial.suggest_float("x", 0, 1), 1)
+        trial.report(trial.suggest_float("x", 4, 9), 1)
         raise optuna.TrialPruned
 
     optimize(study, plain(prunes), model(), n_trials=3)

@@ -429,19 +429,8 @@ def test_the_trial_of_highest_index_is_started_first():
 
 
 def test_a_wrong_object_as_model():
-    for make in (driver.IndexScheduler, lambda model: driver.NotWorthItStopper(model, "m")):
-        with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
-            make({"price": 3})
-
-
-def test_stopping_only():
-    model = Chained([0.5, 0.5], [[1, 0], [0, 1]], [4.0, 12.0], [1.0], [1])
-    model.lines = lambda n=1: model.line
-    stopper = driver.NotWorthItStopper(model, "m")
-    assert stopper.index == 10  # half of 2 is what it costs
-    for score, stop in ((4.0, False), (float("nan"), False), (10.0, True)):
-        assert stopper("a", {"m": score}) is False
-        assert stopper.stop_all() is stop
+    with pytest.raises(InvalidArgument, match=r"the model of a run must be .* it is a dict"):
+        driver.IndexScheduler({"price": 3})
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):

@@ -15,7 +15,7 @@ environment nothing is compiled, for a debugger or for coverage.
 Compiled code is kept on disk and used again while nothing that it was made from has changed. One
 file holds one compiled kernel for one signature, with a checksum that covers all sources of the
 kernels and the compiler. A file that is missing, of another version, garbled or cannot be read is
-as good as none, and is replaced; where none can be written, every process compiles for itself and
+the same as none, and is replaced; where none can be written, every process compiles for itself and
 says so once. Nothing is ever deleted.
 
 Files are looked for in every folder of `folders`, and written to the first that takes them. A file

@@ -111,7 +111,7 @@ def _forward(active, end, factors, right):
 def _backward(active, end, factors, right, x, pending):
     """Solve for X from what `_forward` left; gains and outlays only if an index is pending.
 
-    Without them the old ones go on: they jump where D changes, but their difference does not.
+    Without them the old ones continue: they jump where D changes, but their difference does not.
     """
     upper, _, pivot = factors
     for j in active[::-1]:
@@ -189,7 +189,7 @@ def sweep(
     """Indices of an endless line, and the law of what each state is worth.
 
     The rewards ascend. With C the states whose index exceeds x, U those whose reward does, and
-    D = C - U, the gain of going on from s is
+    D = C - U, the gain of continuing from s is
 
         H(x, s) = v(s) - cost(s) + sum_{y in D} P(s, y) H(x, y),
         v(s) = sum_{y in U} P(s, y) (reward(y) + H(reward(y), y) - x),

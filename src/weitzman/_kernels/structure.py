@@ -25,6 +25,14 @@ _FEW_ROWS = 4_000  # among which a dictionary is as fast as waiting for a compil
 UNUSED, SHARED, FINAL = -3, -2, -1  # owners of operations besides the parts 0, 1, ...
 
 
+class Matrices(NamedTuple):
+    """Matrix i has the shape ``shape[i]`` and starts at ``data[start[i]]``."""
+
+    data: np.ndarray
+    start: np.ndarray
+    shape: np.ndarray
+
+
 class Postorder(NamedTuple):
     """Boxes with children first, and lists of children."""
 

@@ -191,7 +191,7 @@ def successive_halving(bench: Bench, runs: int, rate: int, least: int, most: int
     """Successive halving (Jamieson and Talwalkar, 2016): one synchronous bracket.
 
     All runs see ``least`` rows. Then, and whenever the remaining runs have seen ``rate`` times as
-    many, the best ``ceil(runs / rate**k)`` go on. Runs that reach the last rung go to their ends.
+    many, the best ``ceil(runs / rate**k)`` continue. Runs on the last rung go to their ends.
     """
     alive = np.arange(min(runs, len(bench)))
     size, k, rows = len(alive), 0, least

@@ -74,6 +74,10 @@ def solve_file(
     progress : callable, optional
         Called with (parts done, parts in all).
 
+    See Also
+    --------
+    weitzman.files.save_many : Writes such a file.
+
     Examples
     --------
     >>> import tempfile, weitzman

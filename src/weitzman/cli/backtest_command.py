@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -59,7 +58,7 @@ def _column_options(command: F) -> F:
 @_column_options
 @click.option(
     "--instance", metavar="COLUMN",
-    help="Column that tells repetitions of the same runs apart (a seed). One repetition is "
+    help="Column that distinguishes repetitions of the same runs (a seed). One repetition is "
     "searched, the others are its log.",
 )  # fmt: skip
 @click.option(
@@ -68,7 +67,7 @@ def _column_options(command: F) -> F:
 @click.option(
     "--log-runs", type=WHOLE, metavar="N",
     help="Runs in the log (default: 150, or half of the runs of a task with fewer than 300). 0: no "
-    "log; methods start from nothing, with their documented options.",
+    "log; methods use their documented options.",
 )  # fmt: skip
 @common.number_option("--repeats", "Logs for each task", 5)
 @common.number_option("--orders", "Orders for each log", 10)
@@ -144,7 +143,7 @@ def _draw(found: Backtest, image: str) -> None:
 def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
     """The curves of the file, and the instance of each run."""
     from ..learn.curves import Curves
-    from ..learn.log_tables import read_log
+    from ..learn.log_tables import columns_of, read_log
 
     instance, settings = options.instance, options.settings
     if "://" in file:
@@ -166,11 +165,13 @@ def _curves(file: str, options: Options) -> tuple[Curves, Sequence[str] | None]:
     curves = Curves.read(
         table, run=names["run"] if instance is None else (instance, names["run"]),
         step=names["step"], score=names["score"], cost=names["cost"], task=names.get("task"),
-        kind=instance, ended=True, minimize=options.minimize or None, settings=settings,
+        ended=True, minimize=options.minimize or None, settings=settings,
     )  # fmt: skip
     if instance is None:
         return curves, None
-    return replace(curves, kind=("",) * len(curves)), curves.kind
+    of_row = columns_of(table).words
+    label = {f"{x}/{run}": x for x, run in zip(of_row(instance), of_row(names["run"]), strict=True)}
+    return curves, [label[name] for name in curves.runs]
 
 
 def _words(text: str) -> list[str]:

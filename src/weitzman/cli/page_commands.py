@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -29,8 +28,6 @@ _REPORTS = """\
   weitzman report run.db -o so-far.html --title "Survey, as of Friday\""""
 
 _SQLITE = b"SQLite format 3\0"
-_MODEL = re.compile(rb'"format":\s*"weitzman/(?!\d)')  # problems have weitzman/1
-_HEAD = 2**20
 
 
 def _two_words(text: str) -> tuple[str, str]:
@@ -56,7 +53,6 @@ _words_option = click.option(
 )
 @click.option("--title", help="What the report is about (default: the name of FILE).")
 @common.limit_option("Boxes to show, those opened most often", 300)
-@common.number_option("--runs", "Runs that may be started, if FILE is a fitted model", 20)
 @_words_option
 @common.table_options
 def report(options: Options) -> None:
@@ -73,7 +69,6 @@ def report(options: Options) -> None:
       a problem or a table;
       the journal of a search under way (weitzman search --journal): the report
         says how the search stands and what to do next;
-      a model fitted to past runs: how to search among new runs;
       -, any of these from standard input.
 
     FILE is only read.
@@ -99,7 +94,7 @@ def report(options: Options) -> None:
             title = title or (common.STDIN if options.file == "-" else os.path.basename(file))
             write_report(
                 source, path, title=title if options.title is None else options.title,
-                limit=options.limit or sys.maxsize, runs=options.runs, ranges=ranges, words=words,
+                limit=options.limit or sys.maxsize, ranges=ranges, words=words,
                 progress=progress,
             )  # fmt: skip
         if name != "-":
@@ -108,20 +103,16 @@ def report(options: Options) -> None:
 
 def _source(path: str, options: Options) -> tuple[Source, TableReading | None]:
     """What a file holds, recognized by its first bytes, and what a table says besides."""
-    head, text = b"", path.lower().endswith(".json")
+    head = b""
     with suppress(OSError):  # reading the file as a problem will say why it cannot be read
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                head = file.read(_HEAD)
+                head = file.read(len(_SQLITE))
     if head.startswith(_SQLITE):
         from ..policy.search import Search
 
         with Search.look(path) as search:
             return search, None
-    if text and _MODEL.search(head):
-        from ..learn import model_files
-
-        return model_files.load(path), None
     reading = common.read_file(path, options)
     return reading.forest, reading
 

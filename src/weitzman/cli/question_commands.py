@@ -63,7 +63,7 @@ def simulate(options: Options) -> None:
 
     With --workers W the policy opens up to W boxes at once, those with the highest
     indices, before it sees what they show. That takes fewer rounds and earns less.
-    Both numbers are printed beside those for one box at a time.
+    Both numbers are printed next to those for one box at a time.
     """
     from ..engine.solver import solve
     from ..policy.simulation import simulate as play
@@ -94,7 +94,7 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
     return {**out, "loss": played.loss, "boxes": boxes}
 
 
-@command(short="The best policy beside simpler strategies.", epilog=_COMPARE_JSON)
+@command(short="The best policy and simpler strategies.", epilog=_COMPARE_JSON)
 @_played_options
 @click.option(
     "--budget", type=common.COUNT, metavar="N",
@@ -102,8 +102,8 @@ def _played(played: Simulation, value: float) -> dict[str, Any]:
 )  # fmt: skip
 def compare(options: Options) -> None:
     """Compare the expected payoff of the best policy with that of simpler strategies:
-    the best order fixed beforehand (stopping when that is best), the best set fixed
-    beforehand, and rules of thumb. For large forests: the best order and set that
+    the best order fixed in advance (stopping when that is best), the best set fixed
+    in advance, and rules of thumb. For large forests: the best order and set that
     were found, and a bound.
     """
     from ..strategies.comparison import compare as all_strategies

@@ -31,7 +31,7 @@ _TERMINAL = "CONIN$" if os.name == "nt" else "/dev/tty"
 @click.option("--journal", metavar="DB", type=click.Path(), help="File that keeps the search.")
 @click.option(
     "--rewards", metavar="RULE",
-    help="What to make of a reward that the box does not have: refuse (default), nearest, or "
+    help="What to do with a reward that the box does not have: refuse (default), nearest, or "
     "edges of bins such as 0,10,20.",
 )  # fmt: skip
 @click.option(

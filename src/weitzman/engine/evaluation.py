@@ -64,6 +64,11 @@ def evaluate(policy: Policy | Solution) -> Evaluation:
     -----
     For the optimal policy ``opened`` is also minus the derivative of the value in the cost of each
     box, and ``chosen`` its derivative in each reward (where these exist).
+
+    See Also
+    --------
+    weitzman.simulate : The distribution of payoffs.
+    weitzman.sensitivity : Derivatives of the value.
     """
     rule = as_policy(policy, "evaluate")
     return interruptible(lambda: _evaluate(rule, isinstance(policy, Solution)))

@@ -7,7 +7,7 @@ and the solver takes the compiled kernels where it is more than `SMALL`.
 
 With weights in place of chances (discounting, section 11 of the theory page), what a row lacks lies
 above all points. With a risk tolerance the number in hand x counts as z = exp(-x / tolerance), and
-with :math:`F_s(x)` the weighed chance of ending at most at x, going on is worth
+with :math:`F_s(x)` the weighed chance of ending at most at x, continuing is worth
 :math:`G(z) = \int_0^z F_s\,dz`; the index is where G(z) = z. This sum of positive terms keeps its
 digits where the range is many tolerances wide. Where it is a small part of one tolerance, the
 difference :math:`z - G(z)` keeps its digits if it is summed from the tails 1 - F. Both are

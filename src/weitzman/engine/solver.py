@@ -108,7 +108,7 @@ def solve(
         Called now and then with (operations done, operations in all); with an executor, with parts
         of the forest.
     gap, budget
-        For a lazy forest only, see :meth:`LazyForest.solve`; ``exact`` is not.
+        For a lazy forest only, without ``exact``: see :meth:`LazyForest.solve`.
 
     Returns
     -------

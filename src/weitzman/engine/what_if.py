@@ -74,6 +74,15 @@ def sensitivity(solution: Solution) -> Sensitivity:
     utility of each end (section 13 of the theory page). Those in costs take one evaluation for each
     box and state of its parent.
 
+    Returns
+    -------
+    Sensitivity
+        Derivatives for each cost, each reward and the outside option.
+
+    See Also
+    --------
+    weitzman.break_even : Where decisions change.
+
     Examples
     --------
     >>> import weitzman
@@ -182,6 +191,11 @@ def break_even(
     box : str or int
     state : str or int, optional
         What its parent showed; left out for a root.
+
+    Returns
+    -------
+    BreakEven
+        The cost now, and the costs below which the box is opened at all and opened first.
 
     Examples
     --------

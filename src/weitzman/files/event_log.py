@@ -617,7 +617,7 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """In the process that was forked: go on."""
+    """In the process that was forked: continue."""
     while _HELD.turns:
         _HELD.turns.pop().release()
 

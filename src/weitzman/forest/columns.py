@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._common.arrays import BoolArray, FloatArray, IntArray, frozen
 from .._common.numbers import counted, such
-from .._kernels.structure import intern_rows
+from .._kernels.structure import Matrices, intern_rows
 from ..errors import InvalidForest
 
 _SHAPE, _DTYPE, _NDIM = attrgetter("shape"), attrgetter("dtype"), attrgetter("ndim")
@@ -46,6 +46,11 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.shape)
+
+    @property
+    def matrices(self) -> Matrices:
+        """The columns, as kernels read them."""
+        return Matrices(self.data, self.start, self.shape)
 
     def __getitem__(self, i: int) -> FloatArray:
         return self.data[self.start[i] : self.start[i + 1]].reshape(*self.shape[i])

@@ -9,11 +9,10 @@ May import ``policy``, ``engine`` and what lies below them.
 from .curves import Curves, sample
 from .diagnosis import Bootstrap, Diagnosis, bootstrap, diagnose
 from .first_runs import FirstRuns, from_nothing
-from .model_files import load, save
 from .resemblance import FitOptions, ResemblanceModel, fit
 from .run_model import RunModel, Shown
 
 __all__ = [
     "Bootstrap", "Curves", "Diagnosis", "FirstRuns", "FitOptions", "ResemblanceModel", "RunModel",
-    "Shown", "bootstrap", "diagnose", "fit", "from_nothing", "load", "sample", "save",
+    "Shown", "bootstrap", "diagnose", "fit", "from_nothing", "sample",
 ]  # fmt: skip

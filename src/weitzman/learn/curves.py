@@ -2,8 +2,7 @@
 
 Words used in this package: a *run* is one line that was followed step by step (a training run, a
 learner on growing samples); its *curve* is the score seen after each step and the cost paid to see
-it; a *task* is a set of runs whose scores can be compared; a *kind* is what is known about a run
-before it starts.
+it; a *task* is a set of runs whose scores can be compared.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class Curves:
 
     Parameters
     ----------
-    runs, task, kind : tuples of str
-        A name for each run, unique within its task; its task and kind, "" where there is none.
+    runs, task : tuples of str
+        A name for each run, unique within its task; its task, "" where there is none.
     start : (n + 1,) array of int
         The rows of run r are ``start[r]`` to ``start[r + 1]``, by ascending step.
     step, score, cost : arrays with one entry per row
@@ -80,7 +79,6 @@ class Curves:
     score: FloatArray
     cost: FloatArray
     task: tuple[str, ...]
-    kind: tuple[str, ...]
     ended: BoolArray
     minimize: bool = False
     settings: tuple[Config, ...] = ()
@@ -96,9 +94,8 @@ class Curves:
     def read(
         cls, source: Any, *, run: str | Sequence[str] = "run", step: str = "step",
         score: str = "score", cost: str | None = "cost", task: str | Sequence[str] | None = "task",
-        kind: str | Sequence[str] | None = None, ended: str | bool | None = None,
-        minimize: bool | None = None, settings: Any = None, cumulative: bool | None = None,
-        blank: Blank | None = None,
+        ended: str | bool | None = None, minimize: bool | None = None, settings: Any = None,
+        cumulative: bool | None = None, blank: Blank | None = None,
     ) -> Curves:  # fmt: skip
         """Read curves from a table with one row for each step of each run.
 
@@ -113,8 +110,6 @@ class Curves:
             row. If there is no column ``run``, ``step``, ``score``, ``cost`` or ``task``, the first
             one is taken that has a usual name, such as ``trial_id``, ``epoch``, ``val_accuracy``,
             ``seconds`` or ``dataset``.
-        kind : str or several, optional
-            Columns that are constant within a run.
         ended : str, bool or None
             Whether the last row of a run is its own end: a column that says so in its last row,
             or one answer for all runs. With None, a run that got as far as any run of its task has
@@ -143,8 +138,8 @@ class Curves:
         (('a', 'b'), [True, False])
         """
         table = columns_of(source)
-        if table.is_export and (run, step, score, cost, kind) == (*_USUAL, None):
-            kind, ended = "kind", "ended" if ended is None else ended
+        if table.is_export and (run, step, score, cost) == _USUAL:
+            ended = "ended" if ended is None else ended
             if minimize is None:
                 minimize = table["minimize"].tolist()[:1] in ([1], ["True"])
             if settings is None:
@@ -180,7 +175,7 @@ class Curves:
         called = [x for c in (task, run) for x in ([c] if isinstance(c, str) else c or ())]
         own, names = zip(*number, strict=True)
         return cls(
-            runs=names, task=own, kind=_constant(table, kind, of_row, names),
+            runs=names, task=own,
             start=np.concatenate([[0], np.cumsum(np.bincount(ordered[kept]))]),
             step=when[order][kept], score=seen[kept], cost=with_skipped(each, ordered, kept),
             ended=_ended(table, ended, last, when, own),
@@ -355,25 +350,12 @@ class Curves:
         """The tasks, in order of appearance."""
         return tuple(dict.fromkeys(self.task))
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds, in order of appearance."""
-        return tuple(dict.fromkeys(self.kind))
-
     def of_task(self, task: str) -> Curves:
         """The runs of one task."""
-        return self._where("task", task)
-
-    def of_kind(self, kind: str) -> Curves:
-        """The runs of one kind."""
-        return self._where("kind", kind)
-
-    def _where(self, what: str, wanted: str) -> Curves:
-        labels = getattr(self, what)
-        keep = [i for i, label in enumerate(labels) if label == wanted]
+        keep = [i for i, name in enumerate(self.task) if name == task]
         if not keep:
             raise InvalidArgument(
-                f"no run belongs to a {what} {wanted!r}{like(wanted, labels) or '.'}"
+                f"no run belongs to a task {task!r}{like(task, self.task) or '.'}"
             )
         return self.select(keep)
 
@@ -395,7 +377,7 @@ class Curves:
         own: dict[str, Any] = {
             name: getattr(self, name)[rows] for name in ("step", "score", "cost")
         }
-        for name in ("runs", "task", "kind", *(["settings"] if self.settings else [])):
+        for name in ("runs", "task", *(["settings"] if self.settings else [])):
             own[name] = tuple(getattr(self, name)[i] for i in which)
         return replace(self, start=start, ended=self.ended[which], **own)
 
@@ -427,7 +409,7 @@ class Curves:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(log, name) for log in every]) for name in _DTYPES
         }
-        for name in ("runs", "task", "kind"):
+        for name in ("runs", "task"):
             columns[name] = tuple(x for log in every for x in getattr(log, name))
         stacked = cls(
             minimize=every[0].minimize,
@@ -444,11 +426,11 @@ class Curves:
         """One row for each step, with a column for each setting.
 
         A setting whose NAME is taken is called ``setting NAME``.
-        :meth:`read` knows such a table, also one that was a file in between, and takes the kinds,
-        the direction, the ends and the settings from it.
+        :meth:`read` knows such a table, also one that was a file in between, and takes the
+        direction, the ends and the settings from it.
         """
         run = self.run_of_row
-        by_run = {"task": self.task, "run": self.runs, "kind": self.kind}
+        by_run = {"task": self.task, "run": self.runs}
         out: dict[str, Any] = {name: np.array(of, object)[run] for name, of in by_run.items()}
         out |= {"step": self.step, "score": self.score, "cost": self.cost}
         out |= {"ended": self.ended[run], "minimize": np.full(len(run), self.minimize)}
@@ -467,22 +449,6 @@ class Curves:
     def total_cost(self) -> FloatArray:
         """What each run cost up to its last row."""
         return np.asarray(np.add.reduceat(self.cost, self.start[:-1]))
-
-
-def _constant(
-    table: LogColumns, column: Any, of_row: IntArray, names: Sequence[str]
-) -> tuple[str, ...]:
-    """The kind of each run, which must be the same in all of its rows."""
-    if column is None:
-        return ("",) * len(names)
-    found: dict[int, str] = {}
-    for run, value in zip(of_row.tolist(), table.words(column), strict=True):
-        if found.setdefault(run, value) != value:
-            raise InvalidArgument(
-                f"a run has one kind, but run {names[run]!r} is both {found[run]!r} and "
-                f"{value!r}. Name a column that is constant within runs."
-            )
-    return tuple(found[r] for r in range(len(names)))
 
 
 def _ended(
@@ -509,7 +475,7 @@ def _check(c: Curves) -> None:
     rising = len(c.start) == n + 1 and c.start[0] == 0 and (np.diff(c.start) > 0).all()
     if not rising or c.start[-1] != rows:
         raise InvalidArgument("`start` must rise from 0 to the number of rows, one entry per run.")
-    sizes = {"score": rows, "cost": rows, "task": n, "kind": n, "ended": n}
+    sizes = {"score": rows, "cost": rows, "task": n, "ended": n}
     sizes |= {"settings": n} if c.settings else {}
     for name, wanted in sizes.items():
         if len(getattr(c, name)) != wanted:
@@ -589,5 +555,5 @@ def sample() -> Curves:
     table = dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
     return Curves.read(
         table, run=["learner", "replicate"], score="accuracy", cost="seconds", task="task",
-        kind="learner", ended=True,
+        ended=True,
     )  # fmt: skip

@@ -26,8 +26,6 @@ _LEAST_LEVEL = -6.0  # log of the least relative cost: cheaper runs are as cheap
 _FACTOR = 2.0  # a difference in costs is believed if it is larger than this,
 _SURE = 2.0  # by so many standard errors
 _NEWS = 1.5  # a ratio of costs that differs from the one in the last warning by this is news
-_FIRST = 3  # runs whose first scores are compared
-_AWAY = 3.0  # scores this many widths of the log's scores away are in other units
 _PAIRS = 20  # pairs of successive changes that say something about noise
 _NORMAL = 1.4826  # the standard deviation of a normal law over its median distance to the median
 _BESIDE = 2  # steps before and after one that help to say how much runs differ in their changes
@@ -215,7 +213,7 @@ def imagined(ladder: Ladder, *, tail: float, least: float, ceiling: float) -> La
     return replace(better, weight=tail * _CHANCE, **shown)
 
 
-# -- runs of a search compared with the log: do they cost, and score, what the log says? -----------
+# -- runs of a search compared with the log: do they cost what the log says? ---------------------
 
 
 class CostRatio(NamedTuple):
@@ -231,10 +229,12 @@ class CostRatio(NamedTuple):
         ratio, runs, paid, expected = self
         if ratio == 1.0 or abs(math.log(ratio / named)) < math.log(_NEWS):
             return named
-        _warn(
+        warnings.warn(
             f"the runs of this search cost {ratio:.3g} times what the log says (mean of "
             f"{counted(runs, 'run')}: {paid:.4g} instead of {expected:.4g} for the same steps), so "
-            f"the costs of the log were scaled. Are costs and steps in the same units?"
+            f"the costs of the log were scaled. Are costs and steps in the same units?",
+            UserWarning,
+            stacklevel=4,
         )
         return ratio
 
@@ -265,29 +265,6 @@ def compared_costs(known: Ladder, new: Ladder, level: FloatArray | float = 1.0) 
     sure = math.log(_FACTOR) + _SURE * varies / math.sqrt(len(apart))
     mean = float(apart.mean())
     return CostRatio(math.exp(mean) if abs(mean) >= sure else 1.0, len(apart), paid, expected)
-
-
-def check_scores_alike(known: Ladder, new: Ladder, minimize: bool) -> None:
-    """Warn if the first scores of a search lie far from all in the log, as in other units."""
-    first = new.best[new.seen > 0, 0]
-    there = known.best[known.seen > 0, 0]
-    if len(first) < _FIRST or not len(there):
-        return
-    low, high = float(there.min()), float(there.max())
-    room = _AWAY * (max(high, float(np.quantile(known.final, 0.95))) - low)
-    if first.min() <= high + room and first.max() >= low - room:
-        return
-    sign = -1.0 if minimize else 1.0
-    found, logged = (np.sort(sign * x[[x.argmin(), x.argmax()]]) for x in (first, there))
-    _warn(
-        f"the first scores of this search, at step {new.rungs[0]}, go from {found[0]:.4g} to "
-        f"{found[1]:.4g} ({len(first)} runs), but those of the log from {logged[0]:.4g} to "
-        f"{logged[1]:.4g}. Are both in the same unit?"
-    )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=5)
 
 
 # -- noise of scores -------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ _MOST = 100_000  # settings whose numbers are kept
 _EVEN = 0.3  # spread of the rises of costs over their mean below which they rise evenly
 _ROWS = 4  # rows of a run from which a pattern can be seen
 
-OWN = ("task", "run", "kind", "step", "score", "cost", "ended", "minimize")
+OWN = ("task", "run", "step", "score", "cost", "ended", "minimize")
 """The columns of an export of curves; all others are settings."""
 
 
@@ -87,7 +87,7 @@ def read_log(path: str, *, text: bool = False) -> Any:
             rows = 1 + max(data.count(b"\n"), data.count(b"\r"))
             _check_cells(columns, rows, _CELLS + len(data))
             own = heading and heading[0].lstrip(b",").startswith(",".join(OWN).encode())
-            texts: Any = dict.fromkeys(OWN[:3], str) if own else None  # "007" stays as it is
+            texts: Any = dict.fromkeys(OWN[:2], str) if own else None  # "007" stays as it is
             return pandas.read_csv(io.BytesIO(data), low_memory=False, converters=texts)
         if path.endswith((".jsonl", ".ndjson")):
             data = unpacked(path)
@@ -223,7 +223,7 @@ class LogColumns:
         for name in [names] if isinstance(names, str) else names:
             entries = self[name].tolist()
             blank = [i for i, x in enumerate(entries) if _is_blank(x)]
-            if self.is_export and name in ("task", "kind"):
+            if self.is_export and name == "task":
                 for i in blank:
                     entries[i] = ""
             else:

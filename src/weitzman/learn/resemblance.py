@@ -17,7 +17,6 @@ from .curves import Curves
 from .ladder import (
     Ladder,
     ScoreNoise,
-    check_scores_alike,
     choose_rungs,
     climb,
     climb_all,
@@ -77,7 +76,7 @@ _FINE = 400  # worths at which the gain is computed
 class ResemblanceModel(RunModel):
     """The law of a run, learned from a log: a run continues as the logged runs that resemble it.
 
-    Made by :func:`weitzman.learn.fit` or :func:`~weitzman.learn.load`.
+    Made by :func:`weitzman.learn.fit`.
 
     Attributes
     ----------
@@ -347,18 +346,16 @@ class ResemblanceModel(RunModel):
 
         This is for the runs of a search under way: a run is cut off where it stands unless it has
         ended. If the runs clearly cost more or less than the log says, the costs of the log are
-        scaled, with a warning. If their first scores are far from all scores of the log, a warning
-        says so. ``last`` is this model, or what came of it when it was updated from the first of
-        these curves: trees that it has grown serve again as long as they are good enough, which
-        takes a fraction of the time. Without ``last``, these runs count as further runs of the log.
+        scaled, with a warning. ``last`` is this model, or what came of it when it was updated from
+        the first of these curves: trees that it has grown serve again as long as they are good
+        enough, which takes a fraction of the time. Without ``last``, these runs count as further
+        runs of the log.
         """
         if curves.minimize != self.minimize:
             raise InvalidArgument("the model and the curves must both maximize or both minimize.")
         if self.noise is not None:  # scores count as the means of their re-evaluations
             curves = self.noise.without(curves)
         new = climb(curves, self.ladder.rungs, self.encoder)
-        if last is None:
-            check_scores_alike(self.ladder, new, self.minimize)
         cost = self._runs.law(0, new, np.zeros_like(new.cost)).cost
         level = cost / self._usual[0] if self._usual[0] > 0 else 1.0
         found = compared_costs(self.ladder, new, level)
@@ -402,6 +399,16 @@ def fit(
         the best of many noisy scores is too high. With True the noise of scores is learned from the
         log; a number states its standard deviation. Then every score counts as the mean of its
         re-evaluations, in the log and in the search.
+
+    Returns
+    -------
+    ResemblanceModel
+        ``lines(n)`` is a forest of n new runs; ``tune.optimize`` searches with it.
+
+    See Also
+    --------
+    weitzman.learn.from_nothing : A model without a log.
+    weitzman.learn.diagnose : How good the forecasts are.
 
     Examples
     --------

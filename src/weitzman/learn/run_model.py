@@ -148,9 +148,8 @@ def as_curves(runs: Sequence[Shown], minimize: bool) -> Curves:
     for run, costs in zip(runs, paid, strict=True):
         if not len(run.steps) == len(run.scores) == len(costs):
             raise InvalidArgument("a run must have one score and one cost per step.")
-    blank = ("",) * len(runs)
     return Curves(
-        runs=tuple(map(str, range(len(runs)))), task=blank, kind=blank,
+        runs=tuple(map(str, range(len(runs)))), task=("",) * len(runs),
         start=np.cumsum([0, *(len(run.steps) for run in runs)]),
         step=np.concatenate([np.asarray(run.steps, np.int64) for run in runs]),
         score=np.concatenate([np.asarray(run.scores, np.float64) for run in runs]),

@@ -34,7 +34,7 @@ from .frontier import Box, Copy, Id
 from .walk import Walk
 
 Rule = Literal["refuse", "nearest"] | Sequence[float]
-"""What to make of a reward that is not among those of the box."""
+"""What to do with a reward that is not among those of the box."""
 
 _SHOWN = 8  # rewards told in a message
 
@@ -149,7 +149,7 @@ class Ledger(Walk):
         for name in names if self._copies else ():
             if (parts := _COPY.fullmatch(name)) and parts[1] in known:
                 raise InvalidForest(
-                    f"where boxes have copies or go on without end, no name may look like a copy "
+                    f"where boxes have copies or are endless, no name may look like a copy "
                     f"of another box, but {name!r} does. Rename it."
                 )
         self.gone: set[str] = set()  # workers that have boxes out and are not there any more
@@ -233,10 +233,10 @@ class Ledger(Walk):
     def taking_back(self, box: str | int | None) -> Event:
         """The event of an answer that is undone, by default the last one, checked."""
         if not self.answers:
-            raise InvalidAnswer("there is no answer to take back.")
+            raise InvalidAnswer("there is no answer to undo.")
         here = next(reversed(self.answers)) if box is None else self.locate(box)
         if here not in self.answers:
-            raise InvalidAnswer(f"box {self.box(here)!r} has no answer to take back.")
+            raise InvalidAnswer(f"box {self.box(here)!r} has no answer to undo.")
         if self.hands is not None and self.hands.tree(here) in self.hands.taken:
             raise InvalidAnswer(
                 f"an answer can be undone until a prize of its tree is taken, but that of the "
@@ -328,8 +328,8 @@ class Ledger(Walk):
         for what, (now, before) in told.items():
             if now is not None and now != before:
                 raise InvalidAnswer(
-                    f"box {self.box(box)!r} was told before, with {what} {before}, not {now}. To "
-                    f"change an answer, take it back first with `undo`."
+                    f"box {self.box(box)!r} was answered before, with {what} {before}, not {now}. "
+                    f"To change an answer, undo it first: `undo`."
                 )
 
 

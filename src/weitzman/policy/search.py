@@ -112,7 +112,7 @@ class Search(Standing):
         A new file that will hold the search, so that no crash can lose an answer. Without it the
         search lives in memory only.
     rewards : "refuse", "nearest" or edges of bins
-        What to make of a reward that is not among those of the box. "refuse": an error. "nearest":
+        What to do with a reward that is not among those of the box. "refuse": an error. "nearest":
         the state of nearest reward; of two equally near ones, the lower. Rising numbers: the state
         whose reward lies in the same bin between two of them, the lower edge included. Only states
         that are possible after what the parent showed count. The best reward so far keeps the

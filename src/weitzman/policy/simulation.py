@@ -229,7 +229,7 @@ Play = Callable[[int, int, FloatArray, IntArray], None]
 """Play episodes ``first`` to ``last - 1``: write what they came to, and count what was opened."""
 
 _CHUNK = 4096  # episodes in a chunk, at most
-_TOGETHER = 2**16  # the same where episodes go on together
+_TOGETHER = 2**16  # the same where episodes continue together
 _CHUNKS = 256  # and at least this many chunks, if there are as many episodes
 _SHARES = 64  # of the chunks, for the workers of an executor; more where there are many
 _MOST_SHARES = 1024
@@ -269,6 +269,15 @@ def simulate(
     progress : callable, optional
         Called now and then with (episodes done, episodes in all).
 
+    Returns
+    -------
+    Simulation
+        Payoff, reward, spend and openings of all episodes.
+
+    See Also
+    --------
+    weitzman.evaluate : Exact expectations.
+
     Examples
     --------
     >>> import weitzman
@@ -300,7 +309,7 @@ def _played(
     rule: Policy, episodes: int, rng: np.random.Generator | int, budget: int | None,
     options: dict[str, Any], threads: int | None = None, executor: Executor | None = None,
 ) -> tuple[Simulation, bool]:  # fmt: skip
-    """Episodes, and whether those in the same situation could go on together."""
+    """Episodes, and whether those in the same situation could continue together."""
     f = rule.forest
     boxes = math.inf if f.endless.any() else f.boxes
     workers = min(options.get("workers", 1), f.boxes, _MOST_WORKERS)  # one at a time in each line
@@ -386,7 +395,7 @@ class _Now(NamedTuple):  # how episodes stand: in all so far, then in this round
 
 
 class _Together:
-    """Plays all episodes at once: those in the same situation go on together."""
+    """Plays all episodes at once: those in the same situation continue together."""
 
     def __init__(self, rule: Policy, game: kernel.Game) -> None:
         self._rule, self._game = rule, game
@@ -622,6 +631,11 @@ def payoff_law(
     are discounted to the start; with several prizes, a payoff is their sum less all costs. ``how``
     of the result says whether it is simulated, with ``episodes`` and ``rng`` as in
     :func:`simulate`.
+
+    Returns
+    -------
+    PayoffLaw
+        Values and their probabilities; ``how`` is "exact" or "simulated".
 
     Examples
     --------

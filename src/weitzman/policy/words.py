@@ -338,7 +338,7 @@ def runs(cases: Sequence[Case]) -> list[list[Case]]:
 def ranges(found: Sequence[Sequence[Case]], say: Amounts, sign: float) -> list[str]:
     """Each run by its thresholds: ``less than 3``, ``at least 3 and less than 7``, ``at least 7``.
 
-    Between going on and stopping the threshold is the index of the box that would be opened.
+    Between continuing and stopping the threshold is the index of the box that would be opened.
     """
     lower, upper = [""], []
     for below, above in pairwise(found):

@@ -187,6 +187,15 @@ def frontier(
     progress : callable, optional
         Called with the corners found and the gaps still open.
 
+    Returns
+    -------
+    SpendFrontier
+        The corners of the concave curve, and a bound on the error between them.
+
+    See Also
+    --------
+    weitzman.questions.within_budget : The best policy for one budget.
+
     Examples
     --------
     >>> import weitzman
@@ -234,6 +243,15 @@ def frontier(
 
 def within_budget(forest: Forest, budget: float, *, threads: int | None = None) -> Mixture:
     """The most expected reward if the expected spend must not exceed a budget.
+
+    Returns
+    -------
+    Mixture
+        One or two policies and the share of each; ``draw`` chooses one.
+
+    See Also
+    --------
+    weitzman.questions.capped : A limit for every single search.
 
     Examples
     --------

@@ -89,6 +89,15 @@ def value_of_knowing(
     threads, executor, progress
         As in :func:`solve_many`, combination by combination.
 
+    Returns
+    -------
+    Knowing
+        The value with and without the information, and the difference, ``worth``.
+
+    See Also
+    --------
+    weitzman.questions.value_of_tests : Imperfect information.
+
     Examples
     --------
     >>> import weitzman
@@ -117,6 +126,15 @@ def value_of_tests(
         otherwise it reports one of the other states, each with the same probability.
     samples, rng, threads, executor, progress
         As in :func:`value_of_knowing`.
+
+    Returns
+    -------
+    Knowing
+        The value with and without the tests, and the difference, ``worth``.
+
+    See Also
+    --------
+    weitzman.questions.value_of_knowing : Perfect information.
 
     Examples
     --------
@@ -240,7 +258,7 @@ def _drawn(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment(ResultTable):
-    """One alternative of each group, chosen beforehand, and a bound on how good the choice is.
+    """One alternative of each group, chosen in advance, and a bound on how good the choice is.
 
     Attributes
     ----------

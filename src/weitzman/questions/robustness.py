@@ -31,7 +31,7 @@ class Swing:
     ----------
     box, number : str
         The box ("" for the outside option), and what was moved: "cost", "reward" (all rewards of
-        the box), "chance" (of its best state, after which going on is worth most) or "outside".
+        the box), "chance" (of its best state, after which continuing is worth most) or "outside".
     low, high : float
         The value with the number lowered, and with it raised.
     first_low, first_high : str or None
@@ -193,7 +193,7 @@ def moved(f: Forest, box: int, number: str, share: float, best: BoolArray | None
 
 
 def best_states(f: Forest, box: int) -> BoolArray:
-    """The states of a box after which going on is worth most, with the outside option in hand."""
+    """The states of a box after which continuing is worth most, with the outside option in hand."""
     rewards = f.sign * f.rewards[int(f.reward[box])][0]
     if (f.parent != box).all():
         return np.asarray(rewards == rewards.max())
@@ -202,7 +202,7 @@ def best_states(f: Forest, box: int) -> BoolArray:
 
 
 def _after_each_state(tree: Forest) -> FloatArray:
-    """What going on is worth after each state of box 0, which is a root: free, and at once."""
+    """What continuing is worth after each state of box 0, which is a root: free, and at once."""
     nothing = {"cost": 0.0, "factor": 1.0, "duration": 0.0}
     there = {name: {0: x} for name, x in nothing.items() if getattr(tree, f"{name}s") is not None}
     free = tree.changed(**there)  # type: ignore[arg-type]

@@ -518,7 +518,7 @@ class Uncertainty(ResultTable):
     first : tuple of str
         The box to open first in each draw; "nothing" for none.
     knowing : float
-        What knowing all numbers beforehand is worth (EVPI), an estimate.
+        The expected value of perfect information about all numbers (EVPI), an estimate.
     error : float
         The standard error of the mean of ``value``, which bounds that of ``knowing`` roughly.
     partial : array of float

@@ -423,7 +423,7 @@ def _improved(values: SetValues, members: Members, room: int) -> Members:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FixedLine(FixedPlan):
-    """A line of boxes from a root downward, chosen beforehand.
+    """A line of boxes from a root downward, chosen in advance.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from ..forest.model import Forest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedPlan(ResultTable):
-    """Boxes in an order that is fixed beforehand, and what they earn."""
+    """Boxes in an order that is fixed in advance, and what they earn."""
 
     forest: Forest
     order: tuple[int, ...]

@@ -181,7 +181,7 @@ def _pickle(what: object, path: str) -> None:
 def _show(
     report: Reporter, score: float, step: int, checkpoint: File | None, save: Callable[[str], Any]
 ) -> bool:
-    """Save, then report; returns whether to go on."""
+    """Save, then report; returns whether to continue."""
     _save(checkpoint, save)
     return report.offer(score, step=step)
 

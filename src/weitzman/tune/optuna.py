@@ -1,7 +1,7 @@
 """Tune an Optuna study: pause and resume trials, and stop when no trial is worth its cost.
 
 The objective is a generator: it suggests, trains a step, yields a score, and so on. Trials that are
-paused are WAITING (or RUNNING, if only this process can go on with them). The best is COMPLETE in
+paused are WAITING (or RUNNING, if only this process can resume them). The best is COMPLETE in
 the end, as are trials that were trained to their end, and the others are PRUNED as soon as it is
 clear that they will not be resumed, so that the sampler learns from them. Scores are reported as
 intermediate values; what they cost is in the user attributes of the trials. So the storage holds

@@ -5,7 +5,7 @@ written. But it has two steps that only one of several processes can make: a tri
 to RUNNING once, and a trial that is finished can be changed by nobody. So:
 
 * A trial that waits for its turn is WAITING, and is advanced by the process that makes it RUNNING.
-  (It stays RUNNING where only the process that has it in memory can go on with it.)
+  (It stays RUNNING where only the process that has it in memory can continue with it.)
 * The trial of a process that is gone is failed, and a copy of it, made before, takes its place. If
   the process was only stopped, all that it writes about the old trial from then on is rejected.
 * Of two trials that start the same candidate, the one with the higher number fails. Numbers are
@@ -54,7 +54,7 @@ class StudyStore:
     """The storage of a study as the store of a loop.
 
     Trials start with one of the ``candidates``, if there are any, and at ``most`` so many in all.
-    ``movable`` says whether any process can go on with any trial.
+    ``movable`` says whether any process can continue with any trial.
     """
 
     durable = True
@@ -305,7 +305,7 @@ class StudyStore:
             self._parked.add(run)
 
     def _let_go(self, run: int) -> None:
-        """Let others go on with a run, if they can."""
+        """Let others continue with a run, if they can."""
         self._parked.discard(run)
         self._mine.discard(run)
         with suppress(self._finished):
@@ -435,7 +435,7 @@ class StudyStore:
     def finish(self) -> None:
         """Complete the best trial, and note why the search has stopped.
 
-        Of several processes the last one does so, since others may still go on.
+        Of several processes the last one does so, since others may still continue.
         """
         self.turn(lambda: None)
         if self._held:

@@ -35,7 +35,7 @@ class Report:
     best_score, best_run, worth, spent
         The best score so far, what it is worth in units of cost, and all that was spent.
     expected_gain : float
-        What going on is expected to add to the payoff, as of a recent decision.
+        What continuing is expected to add to the payoff, as of a recent decision.
     started, in_flight : int
         How many runs were started, and how many are being advanced.
     reason : str
@@ -163,7 +163,7 @@ def result_of(race: Race, configs: list[Any], over: dict[int, str]) -> Result:
 
 
 def keep(error: BaseException, result: Result, *, durable: bool) -> None:
-    """Hang what was found before an error on it, and say how to go on."""
+    """Hang what was found before an error on it, and say how to continue."""
     if result.history:
         again = "Without a `journal`, the same call begins anew."
         again = "Run again to continue." if durable else again

@@ -94,7 +94,7 @@ def price_within(
     fresh: int = ENDLESS,
     best: float | None = None,
 ) -> float:
-    """The price of a score at which going on spends a budget on average.
+    """The price of a score at which continuing spends a budget on average.
 
     If the model would not spend the budget at any price, this is the lowest price at which it
     spends nearly all that it ever would.
@@ -105,7 +105,7 @@ def price_within(
     budget : float
         What may still be spent.
     runs : sequence of Shown
-        Runs that can go on. A model without ``rest`` counts new runs only.
+        Runs that can continue. A model without ``rest`` counts new runs only.
     fresh : int
         New runs that can be started.
     best : float, optional

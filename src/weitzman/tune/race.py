@@ -103,7 +103,7 @@ class Run:
         What was seen, in the order of the steps; a score of nan means that the run had diverged.
         ``filtered`` has the means of re-evaluations, where these are the prize.
     over : str
-        "" as long as the run can go on, otherwise "ended", "failed" or "left".
+        "" as long as the run can continue, otherwise "ended", "failed" or "left".
     """
 
     number: int
@@ -460,7 +460,7 @@ class Race:
 
     @property
     def going(self) -> list[Shown]:
-        """What the runs that can go on have shown."""
+        """What the runs that can continue have shown."""
         return [run.shown for run in self.runs if run.steps and not run.over]
 
     def change_model(self, model: RunModel) -> None:
@@ -495,7 +495,7 @@ class Race:
         return self.runs[run]
 
     def _wait(self, *runs: Run) -> None:
-        """Runs have reached a rung: they wait for the next decision, if their lines go on."""
+        """Runs have reached a rung: they wait for the next decision, if their lines continue."""
         index = self.model.next_indices([run.shown for run in runs])
         for run, x in zip(runs, index, strict=True):
             run.until = None
@@ -572,7 +572,7 @@ class Race:
 
     @property
     def expected_gain(self) -> float:
-        """What going on optimally is expected to add to the payoff, after all further costs.
+        """What continuing optimally is expected to add to the payoff, after all further costs.
 
         Moves in flight are taken as not begun. Infinite as long as nothing has been seen and there
         is no outside option.

@@ -31,9 +31,7 @@ from .._common.optional import need
 from ..errors import InvalidArgument, JournalError
 from ..learn.log_readers import rising_results
 from ..learn.log_tables import flat
-from ..learn.run_model import check_model
-from .prices import full_run_index
-from .race import Move, Race, Run, RunModel
+from .race import Move, Race, Run
 from .refit import Allowance, refitting
 from .search_space import Stated, model_of
 
@@ -385,7 +383,7 @@ class Owner:
 
     Each owner has the next number, and a file of that number that only one process can create. Who
     does not have the highest number is no longer the owner, which is checked before each decision:
-    so a process that was stopped for however long cannot go on after another one has taken over.
+    so a process that was stopped for however long cannot continue after another one has taken over.
     The files lie beside the folder, because Ray would copy a file within it back and forth.
     """
 
@@ -475,30 +473,3 @@ def _settings(trial: Trial) -> dict[str, Any]:
     """What a trial is started with: numbers and words."""
     config = flat(getattr(trial, "config", None) or {})
     return {name: x for name, x in config.items() if isinstance(x, (bool, int, float, str))}
-
-
-class NotWorthItStopper(_tune.Stopper):  # type: ignore[misc]
-    """Ends an experiment when no further trial is worth its cost; for any scheduler.
-
-    For trials that are trained in one go. The experiment ends, with all trials that are running,
-    once the best score (``metric`` in the results) is worth at least ``index``:
-    :func:`weitzman.tune.full_run_index` of the model.
-    """
-
-    def __init__(self, model: Any, metric: str) -> None:
-        check_model(model)
-        self._model: RunModel = model
-        self._metric = metric
-        self.index = full_run_index(model)
-        self.best = -math.inf
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """Note a result."""
-        score = float(flat(result)[self._metric])
-        if math.isfinite(score):
-            self.best = max(self.best, self._model.worth(score))
-        return False
-
-    def stop_all(self) -> bool:
-        """Whether to end the experiment."""
-        return self.best >= self.index

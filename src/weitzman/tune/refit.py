@@ -84,7 +84,7 @@ class Refit:
         return _learned_without_log(race, self._first)
 
     def _idle(self, seen: int) -> bool:
-        """Whether none of the first runs is to go on, by what was known of fewer reports."""
+        """Whether none of the first runs is to continue, by what was known of fewer reports."""
         if seen <= self._fitted or not isinstance(self._race.model, FirstRuns):
             return False
         move = self._race.peek()
@@ -213,7 +213,6 @@ def curves_of(race: Race) -> Curves:
         score=np.array([x for run in shown for x in run.scores], np.float64),
         cost=np.array([x for run in shown for x in run.costs], np.float64),
         task=("",) * len(shown),
-        kind=("",) * len(shown),
         ended=np.array(ended, bool),
         minimize=race.model.minimize,
         settings=tuple(run.settings or {} for run in shown) if known else (),

@@ -53,7 +53,7 @@ class Past:
 
     @property
     def step(self) -> int:
-        """The last step that was seen, 0 for a new run: go on with the one after it."""
+        """The last step that was seen, 0 for a new run: continue with the one after it."""
         return self.steps[-1] if self.steps else 0
 
 
@@ -209,7 +209,7 @@ class Reporter:
     def __init__(self, past: Past) -> None:
         self.past, self.closed = past, False
         self.shown: SimpleQueue[Any] = SimpleQueue()  # what was reported, or how it ended
-        self.turns: SimpleQueue[bool] = SimpleQueue()  # True: go on; False: end
+        self.turns: SimpleQueue[bool] = SimpleQueue()  # True: continue; False: end
 
     def __call__(self, score: float, cost: float | None = None, step: int | None = None) -> None:
         """Show a score, and wait until the run is advanced.
@@ -236,7 +236,7 @@ class Reporter:
             raise Ended
 
     def offer(self, score: float, cost: float | None = None, step: int | None = None) -> bool:
-        """Show a score without raising, for callbacks: returns whether to go on."""
+        """Show a score without raising, for callbacks: returns whether to continue."""
         try:
             self(score, cost, step)
         except Ended:
@@ -312,7 +312,7 @@ def paced(train: Train, *, resumes: bool = False) -> Callable[..., Paced]:
         ``train(config, report)``: trains, and calls ``report(score)`` after each step. Anything
         that trains can be called within; see the callbacks in :mod:`weitzman.tune.callbacks`.
     resumes : bool
-        ``train`` can go on from a checkpoint: if ``report.past.step`` is not 0, it must continue
+        ``train`` can continue from a checkpoint: if ``report.past.step`` is not 0, it must continue
         with the step after that one.
 
     Examples

@@ -141,7 +141,7 @@ def test_tab_reaches_all_of_a_report_and_shows_where_it_is(visit, tmp_path, widt
     reached = " ".join(f"{x['id']} {x['text']}" for x in found)
     for what in (
         "Print one page", "Play a future", "find", "which", "Cost of the box", "Budget",
-        "Risk tolerance", "Box", "Worth of knowing a box beforehand",
+        "Risk tolerance", "Box", "Value of knowing a box in advance",
     ):  # fmt: skip
         assert what in reached, what
     usable = visitor.page.evaluate(

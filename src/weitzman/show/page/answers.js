@@ -107,7 +107,7 @@ function showKnowing(place, rows) {
   const bar = (x) => svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none",
     "aria-hidden": "true" }, svg("rect", { x: 0, y: 1, height: 8, width: (100 * x) / most }));
   const worth = (r) => `${amount(r.worth, 1.96 * r.error)}${r.error ? ` ± ${margin(1.96 * r.error)}` : ""}`;
-  place.append(answerTable("Worth of knowing a box beforehand", ["Box", "Worth|", ""],
+  place.append(answerTable("Value of knowing a box in advance", ["Box", "Worth|", ""],
     rows.map((r) => el("tr", {}, el("th", { scope: "row" }, name(r.box)), numberCell(worth(r)),
       el("td", { class: "gauge" }, bar(r.worth))))));
 }

@@ -9,7 +9,7 @@ const OTHERS = 100; // boxes offered instead of the best one
 const STATES = 60; // states offered as buttons; more states become a list
 
 /**
- * A stepper in an element. `expect(walk)` returns the value of going on: a promise of {value, error};
+ * A stepper in an element. `expect(walk)` returns the value of continuing: a promise of {value, error};
  * without `expect`, futures are played. `onchange(walk)` is called after each step.
  */
 export class Stepper {

@@ -317,7 +317,7 @@ def uncertain(c: Content) -> Iterator[Markup]:
         best = [[name(x), f" {percent(share)}"] for x, share in drawn.shares().items()]
         yield h(
             "p", f"In {len(drawn.first):,} random draws of all ranges, the best box to open first "
-            "is: ", _listed(best), ". Knowing all of these numbers beforehand is worth ",
+            "is: ", _listed(best), ". Perfect information about all these numbers is worth ",
             near(c, drawn.knowing), " on average.",
         )  # fmt: skip
         rows = [
