@@ -192,7 +192,8 @@ def test_the_design_page_is_true() -> None:
 
 def _row(table: str, title: str) -> list[str]:
     """The cells of a row of a Markdown table, without marks and intervals."""
-    line = next(x for x in table.splitlines() if re.match(rf"\| *{re.escape(title)} *\|", x))
+    row = rf"\| *{re.escape(title)} *(\(only .*\) )?\|"
+    line = next(x for x in table.splitlines() if re.match(row, x))
     return [re.sub(r"\*|\[.*?\]", "", cell).strip() for cell in line.split("|")[2:-1]]
 
 

@@ -27,7 +27,7 @@ one method again.
 Each search is one of [`weitzman backtest`](../../docs/backtest.md): a method may start runs and
 advance any of them; every row of a curve is paid for when it is first seen; it may stop at any
 time. All methods face the same searches. Methods that know settings (the index policy, TPE,
-Bayesian optimization, BOHB) choose what to start among the runs of the search; the others start
+Bayesian optimization, DyHPO) choose what to start among the runs of the search; the others start
 runs in a given random order. Tables show the mean **regret in points of score** to the best single
 run stopped at its best moment, known only in hindsight, and its 95 % interval (bootstrap over
 tasks). Each column is a price: the points of score that a full run costs on average. **Bold**: the
@@ -91,9 +91,9 @@ SPEED = """\
 ## What deciding costs
 
 `python -m benchmarks.tuning.speed FOLDER` makes this table. A search in vain: the 200 worst runs of
-one task of `taskset_text`, of which most are started, with a log of 150 other runs and from
-nothing. Processor time; training itself takes no time here. A decision includes a refit where one
-is due: most decisions need none. The aims: 2 s for everything, 20 ms for one decision.
+one task of `taskset_text`, with a log of 150 other runs and from nothing. Processor time; training
+itself takes no time here. A decision includes a refit where one is due: most decisions need none.
+The aims: 2 s for everything, 20 ms for one decision.
 """
 
 
