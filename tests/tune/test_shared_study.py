@@ -339,3 +339,18 @@ def test_candidates_are_started_once(tmp_path: Path):
     assert len(set(numbers)) == len(numbers)
     assert [run.config for run in found.runs] == [candidates[i] for i in numbers]
     assert isinstance(found, tune.Result)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs POSIX signals")
+@pytest.mark.parametrize("kind", ["journal", "optuna"])
+def test_a_suspended_process_loses_nothing_and_trains_nothing_twice(kind: str, tmp_path: Path):
+    """A few of the pauses of tests/campaigns/pause_tuners.py."""
+    script = Path(__file__).parents[1] / "campaigns" / "pause_tuners.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, kind, "3", "5"],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["wrong"], found["pauses"]) == ([], 3)
