@@ -192,24 +192,38 @@ def test_the_design_page_is_true() -> None:
 
 def _row(table: str, title: str) -> list[str]:
     """The cells of a row of a Markdown table, without marks and intervals."""
-    line = next(x for x in table.splitlines() if re.match(rf"\| *{re.escape(title)} *\|", x))
+    row = rf"\| *{re.escape(title)} *(\(only .*\) )?\|"
+    line = next(x for x in table.splitlines() if re.match(row, x))
     return [re.sub(r"\*|\[.*?\]", "", cell).strip() for cell in line.split("|")[2:-1]]
+
+
+def _to_pick(log: str) -> str:
+    """The table of methods to pick beforehand, on sets that chose nothing."""
+    text = (ROOT / "benchmarks" / "tuning" / "RESULTS.md").read_text("utf-8")
+    return text.partition(f"#### Sets that chose nothing, {log} a log\n")[2].partition("\n#")[0]
 
 
 def test_regrets_on_the_first_page_are_the_measured_ones():
     readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    said = re.search(
-        r"a full run costs ([\d.]+) points of score, the regret of the index policy is ([\d.]+), "
-        r"that of Optuna's TPE with successive halving ([\d.]+), "
-        r"and that of successive halving ([\d.]+)",
+    tpe, halving = "Optuna TPE + SuccessiveHalvingPruner", "successive halving"
+    with_log = re.search(
+        r"successive halving with 30 runs has ([\d.]+) times the regret of the index policy, "
+        r"Optuna's TPE with successive halving and 30 trials ([\d.]+) times, and cost-aware "
+        r"Bayesian optimization ([\d.]+) times",
         readme,
     )
-    assert said is not None
-    text = (ROOT / "benchmarks" / "tuning" / "RESULTS.md").read_text("utf-8")
-    table = text.partition("\n### trained")[2].partition("\n### ")[0]
-    at = _row(table, "").index(said[1])
-    rows = ("index policy", "Optuna TPE + SuccessiveHalvingPruner", "successive halving")
-    assert [f"{float(_row(table, x)[at]):.3f}" for x in rows] == [said[2], said[3], said[4]]
+    assert with_log is not None
+    names = f"{halving}, 30 runs", f"{tpe}, 30 runs", "full runs, cost-aware BO"
+    assert [_row(_to_pick("with"), name)[0] for name in names] == list(with_log.groups())
+    without = re.search(
+        r"Without a log, successive halving with ten runs has ([\d.]+) times the regret, TPE with "
+        r"halving and ten trials ([\d.]+) times, and DyHPO, stopped after the cost of three full "
+        r"runs, ([\d.]+) times",
+        readme,
+    )
+    assert without is not None
+    names = f"{halving}, 10 runs", f"{tpe}, 10 runs", "Syne Tune DyHPO, cost of 3 full runs"
+    assert [_row(_to_pick("without"), name)[0] for name in names] == list(without.groups())
 
 
 def test_the_time_on_the_first_page_is_the_measured_one():

@@ -27,7 +27,7 @@ one method again.
 Each search is one of [`weitzman backtest`](../../docs/backtest.md): a method may start runs and
 advance any of them; every row of a curve is paid for when it is first seen; it may stop at any
 time. All methods face the same searches. Methods that know settings (the index policy, TPE,
-Bayesian optimization, BOHB) choose what to start among the runs of the search; the others start
+Bayesian optimization, DyHPO) choose what to start among the runs of the search; the others start
 runs in a given random order. Tables show the mean **regret in points of score** to the best single
 run stopped at its best moment, known only in hindsight, and its 95 % interval (bootstrap over
 tasks). Each column is a price: the points of score that a full run costs on average. **Bold**: the
@@ -91,9 +91,9 @@ SPEED = """\
 ## What deciding costs
 
 `python -m benchmarks.tuning.speed FOLDER` makes this table. A search in vain: the 200 worst runs of
-one task of `taskset_text`, of which most are started, with a log of 150 other runs and from
-nothing. Processor time; training itself takes no time here. A decision includes a refit where one
-is due: most decisions need none. The aims: 2 s for everything, 20 ms for one decision.
+one task of `taskset_text`, with a log of 150 other runs and from nothing. Processor time; training
+itself takes no time here. A decision includes a refit where one is due: most decisions need none.
+The aims: 2 s for everything, 20 ms for one decision.
 """
 
 
@@ -158,22 +158,25 @@ def to_pick(found: dict[str, Backtest], log: str) -> str:
 
 
 def beforehand(found: dict[str, Backtest]) -> str:
-    """A row for each method that all sets have: how its regret compares with the first method's."""
-    names = [
-        name for name in next(iter(found.values())).methods[1:-1]
-        if all(name in x.methods for x in found.values())
-    ]  # fmt: skip
-    mean = {set_: x.means("regret")[..., 0] for set_, x in found.items()}
-    cells = {
-        name: np.concatenate(
-            [mean[s][x.methods.index(name)] / mean[s][0] for s, x in found.items()]
-        )
-        for name in names
-    }
-    for family in sorted({name.partition(",")[0] for name in names}):
-        some = [row for name, row in cells.items() if name.partition(",")[0] == family]
-        if len(some) > 1:
-            cells[f"{family}, best in hindsight"] = np.min(some, axis=0)
+    """A row for each method: how its regret compares with that of the first method.
+
+    A method that was not run on all sets is compared on those where it was, and its row says so.
+    """
+    cells: dict[str, np.ndarray] = {}
+    where: dict[str, list[str]] = {}
+    for set_, result in found.items():
+        mean = result.means("regret")[..., 0]
+        rows = dict(zip(result.methods[1:-1], mean[1:-1] / mean[0], strict=True))
+        for family in sorted({name.partition(",")[0] for name in rows}):
+            some = [row for name, row in rows.items() if name.partition(",")[0] == family]
+            if len(some) > 1 and family != "full runs":  # two methods with a word in common
+                rows[f"{family}, best in hindsight"] = np.min(some, axis=0)
+        for name, row in rows.items():
+            cells[name] = np.append(cells.get(name, []), row)
+            where.setdefault(name, []).append(f"`{set_}`")
+    for name, some in where.items():
+        if len(some) < len(found):
+            cells[f"{name} (only {', '.join(some)})"] = cells.pop(name)
     means = {name: float(np.exp(np.log(row).mean())) for name, row in cells.items()}
     lines = [
         f"Sets: {', '.join(f'`{name}`' for name in found)}.\n",

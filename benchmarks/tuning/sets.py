@@ -92,12 +92,12 @@ def _settings(folder: Path) -> Any:
 _NEW = tuple(i for i in range(1, 165, 2) if i % 11)
 _QUICK = Size(3, (1, 2), (1, 2))
 SETS = (
-    Set("taskset_text", "cost_units", None, Size(8, (2, 1), (2, 1)), _QUICK),
-    Set("algoperf", "cost_seconds", "study", Size(10, (2, 1), (2, 1)), _QUICK),
-    Set("lcdb", "cost_seconds", "replicate", Size(14, (3, 1), (3, 1)), _QUICK),
-    Set("lcdb_new", "cost_seconds", "replicate", Size(15, (3, 1), (3, 1)), _QUICK, "lcdb", _NEW),
-    Set("trained", "cost", None, Size(8, (2, 1), (2, 2)), _QUICK),
-    Set("held_out", "cost", None, Size(7, (2, 2), (4, 4)), _QUICK),
+    Set("taskset_text", "cost_units", None, Size(8, (1, 1), (1, 1)), _QUICK),
+    Set("algoperf", "cost_seconds", "study", Size(10, (1, 1), (1, 1)), _QUICK),
+    Set("lcdb", "cost_seconds", "replicate", Size(14, (1, 1), (2, 1)), _QUICK),
+    Set("lcdb_new", "cost_seconds", "replicate", Size(15, (2, 1), (2, 1)), _QUICK, "lcdb", _NEW),
+    Set("trained", "cost", None, Size(8, (1, 1), (1, 2)), _QUICK),
+    Set("held_out", "cost", None, Size(7, (1, 2), (1, 4)), _QUICK),
 )
 CHOOSING, HOME_MADE = SETS[:3], SETS[4:]  # where defaults may be chosen; trained here, to check
 # without a log the rule of the first runs was also simulated on `trained`

@@ -26,7 +26,8 @@ from weitzman.backtest.library_peers import PoolSpace
 from weitzman.backtest.methods import Documented, Log, Method, Rule
 
 FULL_RUNS = 1, 2, 3, 5, 10
-SHORT = "taskset_text", "algoperf"  # many rows: ten full runs take DyHPO minutes a search
+SHORT = "taskset_text", "algoperf"  # long curves: ten full runs take DyHPO minutes a search
+MOST = 33  # levels of a full run: of longer curves every second row counts, or every third, ...
 SCHEDULERS = "DyHPO", "PASHA"
 WORKER = Path(__file__).parent / "syne_tune_worker.py"
 # what a scheduler asked for, by its name, the table and the order of the runs
@@ -71,11 +72,11 @@ def scheduled(bench: Bench, scheduler: str, full_runs: float, last: float) -> It
 
 
 def _play(bench: Bench, scheduler: str, budget: float) -> Iterator[tuple[int, int]]:
-    """Runs and rows in the order in which the scheduler asks for them."""
+    """Runs and rows in the order in which the scheduler asks for them, level by level."""
     settings = bench.settings or [{}] * len(bench)
-    space = PoolSpace.of(settings)
+    space, each = PoolSpace.of(settings), -(-bench.longest // MOST)
     first = {
-        "scheduler": scheduler, "seed": bench.seed % 2**31, "most": bench.longest,
+        "scheduler": scheduler, "seed": bench.seed % 2**31, "most": -(-bench.longest // each),
         "points": space.points(settings).tolist(), "sizes": space.categories,
     }  # fmt: skip
     pipe: Any = subprocess.PIPE
@@ -86,12 +87,14 @@ def _play(bench: Bench, scheduler: str, budget: float) -> Iterator[tuple[int, in
         print(json.dumps(first), file=worker.stdin, flush=True)
         for line in worker.stdout:
             asked = json.loads(line)
-            score = bench.advance(asked["run"], asked["row"])
-            yield asked["run"], asked["row"]
+            run, row = asked["run"], each * asked["level"]
+            score = bench.advance(run, row)
+            yield run, row
             if bench.spent >= budget:
                 worker.kill()
-                break
+                return
             known = None if score == -np.inf else score
-            said = {"score": known, "over": bench.is_over(asked["run"])}
+            said = {"score": known, "over": bench.is_over(run)}
             print(json.dumps(said), file=worker.stdin, flush=True)
-        worker.stdin.close()
+        if worker.wait():  # it ends well only where there is nothing left to ask for
+            raise RuntimeError(f"{scheduler} of Syne Tune ended with an error.")

@@ -3,8 +3,8 @@
 A program of its own, since Syne Tune needs an older NumPy: :mod:`.syne_tune_peers` starts it with
 the Python of another environment. The first line of the input has the scheduler, a seed, the
 candidates as points and the number of categories of each coordinate. Then each line of the output
-asks for a row of a run, and the next line of the input has its score (null if it has diverged) and
-whether the run is over.
+asks for a level of a run, and the next line of the input has its score (null if it has diverged)
+and whether the run is over.
 """
 
 import datetime
@@ -63,7 +63,7 @@ def main() -> None:
         search_options={"restrict_configurations": configs, "debug_log": False},
     )  # fmt: skip
     runs: list[int] = []
-    trials, rows = [], []
+    trials, levels = [], []
     while True:
         suggestion = scheduler.suggest(len(trials))
         if suggestion is None:
@@ -74,13 +74,15 @@ def main() -> None:
             runs.append(free[json.dumps(config)].pop())
             moment = datetime.datetime(2000, 1, 1)
             trials.append(Trial(trial_id=number, config=suggestion.config, creation_time=moment))
-            rows.append(0)
+            levels.append(0)
             scheduler.on_trial_add(trials[-1])
         else:
             number = suggestion.checkpoint_trial_id
         while True:
-            rows[number] += 1
-            print(json.dumps({"run": runs[number], "row": rows[number]}), file=answers, flush=True)
+            levels[number] += 1
+            print(
+                json.dumps({"run": runs[number], "level": levels[number]}), file=answers, flush=True
+            )
             line = sys.stdin.readline()
             if not line:
                 return
@@ -88,9 +90,9 @@ def main() -> None:
             if seen["score"] is None:
                 scheduler.on_trial_error(trials[number])
                 break
-            result = {"score": seen["score"], "epoch": rows[number]}
+            result = {"score": seen["score"], "epoch": levels[number]}
             decision = scheduler.on_trial_result(trials[number], result)
-            if seen["over"] or rows[number] >= told["most"]:
+            if seen["over"] or levels[number] >= told["most"]:
                 scheduler.on_trial_complete(trials[number], result)
                 break
             if decision != "CONTINUE":
