@@ -612,8 +612,10 @@ def test_ranges_are_typed_as_in_sheets_and_saved_with_the_file(visit, explore, t
     type_into(visitor, "Cost", "4/5/9")
     type_into(visitor, "Reward of state 1", "20/40/70")
     type_into(visitor, "Chance of state 1 after test shows good", "40%/50%/")
-    assert "or as a range such as 80/100/130: “40%/50%/” is none" in visitor.text("#alert")
+    wrong = "or as a range such as 80/100/130: “40%/50%/” is none"
+    visitor.until(f"document.getElementById('alert').textContent.includes('{wrong}')")
     type_into(visitor, "Chance of state 1 after test shows good", "40%/50%/0.6")
+    visitor.until("document.getElementById('alert').hidden")
     assert value(visitor) == pytest.approx(before)  # the middle is the number itself
     assert "sum\t1\t1" in visitor.text(".law tfoot")
     assert page.locator("input[aria-invalid=true]").count() == 0
